@@ -1,0 +1,42 @@
+# The front door. Each target is a thin line over tools/, CMake and ctest; `make help` lists them.
+JOBS ?= $(shell nproc)
+PREFIX ?= /usr/local
+export JOBS
+
+.DEFAULT_GOAL := help
+.PHONY: help demo build test bench lint format install clean
+
+help: ## Show this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+
+demo: ## Install what is needed, build, and show a few real decisions
+	tools/setup
+	cmake --preset release
+	cmake --build build/release -j $(JOBS) --target assay
+	tools/demo
+
+build: ## Build everything of the release preset
+	tools/setup
+	cmake --preset release
+	cmake --build build/release -j $(JOBS)
+
+test: ## Lint, build and run every test, the sanitizers' and the fuzzers' too
+	tools/setup --dev
+	tools/run_tests
+
+bench: build ## Run every benchmark
+	bench/run all
+
+lint: ## Check the form of the code
+	tools/setup --dev
+	cmake --preset release
+	tools/lint
+
+format: ## Apply clang-format
+	tools/lint --fix
+
+install: ## Install what `make build` built into PREFIX (/usr/local); DESTDIR is honoured
+	cmake --install build/release --prefix $(PREFIX)
+
+clean: ## Delete what was built (downloads stay in third_party and models)
+	rm -rf build

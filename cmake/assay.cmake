@@ -1,0 +1,81 @@
+# The rooms (docs/architecture.md). Each is a library made of its folder's files; its tests lie beside them as *_test.cc.
+# Files that need llama.cpp (engine/llama_*, server/http_server, service/open_decider, cli/main, cli/serve_command) are left out
+# without it.
+find_package(GTest REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(CLI11 REQUIRED)
+include(GoogleTest)
+
+# Headers and sources of llama.cpp's vendor folder that need no llama.cpp: JSON and SHA-256.
+add_library(assay_vendor INTERFACE)
+target_include_directories(assay_vendor SYSTEM INTERFACE "${ASSAY_LLAMA_DIR}/vendor")
+if(NOT TARGET vendor-hash)
+  add_library(vendor-hash STATIC "${ASSAY_LLAMA_DIR}/vendor/hash/hash.cpp" "${ASSAY_LLAMA_DIR}/vendor/hash/sha256/sha256.c")
+  target_include_directories(vendor-hash PUBLIC "${ASSAY_LLAMA_DIR}/vendor" PRIVATE "${ASSAY_LLAMA_DIR}/vendor/hash")
+  target_compile_features(vendor-hash PRIVATE cxx_std_17)
+  target_compile_options(vendor-hash PRIVATE -w)
+endif()
+target_link_libraries(assay_vendor INTERFACE vendor-hash)
+
+set(ASSAY_NEEDS_LLAMA "/(engine/llama_[a-z_]+|server/http_server|service/(open_decider|llama_[a-z_]+)|cli/main|cli/serve_command)\\.cc$")
+
+# assay_room(<name> <linked targets...>): library assay_<name>, and the test program assay_<name>_test if there are tests.
+function(assay_room room)
+  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/src/${room}/*.cc")
+  file(GLOB tests CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/src/${room}/*_test.cc")
+  list(FILTER sources EXCLUDE REGEX "_(test|bench|fuzz)\\.cc$")
+  list(FILTER sources EXCLUDE REGEX "/cli/main\\.cc$")
+  if(NOT ASSAY_LLAMA)
+    list(FILTER sources EXCLUDE REGEX "${ASSAY_NEEDS_LLAMA}")
+    list(FILTER tests EXCLUDE REGEX "/llama_[a-z_]+_test\\.cc$")
+  endif()
+  if(sources)
+    add_library(assay_${room} STATIC ${sources})
+    target_link_libraries(assay_${room} PUBLIC assay_options ${ARGN})
+  else()
+    add_library(assay_${room} INTERFACE)
+    target_link_libraries(assay_${room} INTERFACE assay_options ${ARGN})
+  endif()
+  if(tests AND BUILD_TESTING)
+    add_executable(assay_${room}_test ${tests})
+    target_link_libraries(assay_${room}_test PRIVATE assay_${room} GTest::gtest_main GTest::gtest)
+    target_compile_definitions(assay_${room}_test PRIVATE
+      ASSAY_SOURCE_DIR="${CMAKE_CURRENT_SOURCE_DIR}" ASSAY_LLAMA_SOURCE_DIR="${ASSAY_LLAMA_DIR}")
+    add_test(NAME ${room} COMMAND assay_${room}_test)
+  endif()
+endfunction()
+
+assay_room(base assay_vendor)
+assay_room(decision assay_base)
+if(ASSAY_LLAMA)
+  assay_room(engine assay_base llama-server-impl llama-common llama mtmd)
+else()
+  assay_room(engine assay_base)
+endif()
+assay_room(service assay_decision assay_engine assay_vendor)
+assay_room(server assay_service assay_vendor)
+assay_room(cli assay_server CLI11::CLI11)
+
+target_compile_definitions(assay_base PUBLIC ASSAY_VERSION="${PROJECT_VERSION}")
+if(ASSAY_LLAMA)
+  if(ASSAY_PORTABLE)
+    set(ASSAY_BUILD_TYPE "${CMAKE_BUILD_TYPE}, portable")
+  else()
+    set(ASSAY_BUILD_TYPE "${CMAKE_BUILD_TYPE}, native")
+  endif()
+  set_source_files_properties(src/engine/llama_build.cc PROPERTIES COMPILE_DEFINITIONS
+    "ASSAY_LLAMA_VERSION=\"${LLAMA_BUILD_COMMIT}\";ASSAY_COMPILER=\"${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}\";ASSAY_BUILD_TYPE=\"${ASSAY_BUILD_TYPE}\"")
+endif()
+# Header-only, so that the binary needs no library of theirs at run time; only base/log.cc sees it.
+set_source_files_properties(src/base/log.cc PROPERTIES COMPILE_DEFINITIONS "SPDLOG_FMT_EXTERNAL;FMT_HEADER_ONLY")
+
+if(ASSAY_LLAMA AND EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/src/cli/main.cc")
+  add_executable(assay "${CMAKE_CURRENT_SOURCE_DIR}/src/cli/main.cc")
+  target_link_libraries(assay PRIVATE assay_cli)
+  set_target_properties(assay PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}")
+  install(TARGETS assay RUNTIME DESTINATION bin)
+endif()
+
+include(cmake/tests.cmake OPTIONAL)
+include(cmake/bench.cmake OPTIONAL)
+include(cmake/fuzz.cmake OPTIONAL)

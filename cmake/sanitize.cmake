@@ -1,0 +1,10 @@
+# Sanitizers go on every target of ours through assay_options.
+if(ASSAY_SANITIZE STREQUAL "address")
+  target_compile_options(assay_options INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(assay_options INTERFACE -fsanitize=address,undefined)
+elseif(ASSAY_SANITIZE STREQUAL "thread")
+  target_compile_options(assay_options INTERFACE -fsanitize=thread -fno-omit-frame-pointer)
+  target_link_options(assay_options INTERFACE -fsanitize=thread)
+elseif(NOT ASSAY_SANITIZE STREQUAL "")
+  message(FATAL_ERROR "ASSAY_SANITIZE is '${ASSAY_SANITIZE}'; it takes '', 'address' or 'thread'")
+endif()

@@ -1,0 +1,84 @@
+#pragma once
+// The door. One object that owns the model and answers decisions.
+//
+//   auto decider = assay::Decider::open({.model = {.path = "model.gguf"}});
+//   if (!decider.ok()) return fail(decider.error());
+//   assay::DecisionRequest request{.state = assay::Value("My card was charged twice."),
+//                                  .questions = {{.id = "q", .text = "What does the customer want?",
+//                                                 .options = {{"refund", "Wants money back"}, {"info", "Asks how it works"}}}}};
+//   auto reply = (*decider)->decide(request);
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "assay/decision.h"
+#include "assay/options.h"
+
+namespace assay {
+
+// Result of the built-in check for one question type under one readout.
+struct CheckScore {
+  Readout readout = Readout::kLetters;
+  QuestionType type = QuestionType::kChoice;
+  int right = 0;
+  int rows = 0;
+  double chance = 0;    // expected share by guessing
+  double p_value = 1;   // exact binomial: at least `right` of `rows` by guessing
+  bool reliable = false;
+};
+
+// What is known about the loaded model; fixed after open(), except the check's scores, fixed as well.
+struct ModelReport {
+  std::string id;            // the name on the wires: the file's stem, never its path
+  std::string path;
+  std::string sha256;        // of the file, lower-case hex; empty until somebody needed it
+  std::string architecture;  // "llama", "qwen35", …
+  std::string description;   // llama.cpp's one-line description: size and quantisation
+  std::uint64_t file_bytes = 0;
+  std::uint64_t weights_bytes = 0;
+  std::uint64_t parameters = 0;
+  std::int32_t vocabulary_tokens = 0;
+  std::int32_t trained_context_tokens = 0;
+  std::int32_t context_tokens = 0;  // the limit of one request
+  std::int32_t hidden_size = 0;
+  std::int32_t threads = 0;
+  bool recurrent = false;        // has recurrent layers: branches are whole-sequence copies
+  std::string decision_head;     // "<arch>.decision.type" of the GGUF, empty for ordinary models
+  std::string chat_template;     // "model", "override" or "none"
+  std::string system_role;       // "kept" or "folded into the user turn"
+  std::string thinking;          // "none", "closed by the template", "not controlled by the template"
+  std::string letter_labels;     // "A-Z and 412 two-letter codes"
+  std::int32_t letter_label_count = 0;
+  Readout readout = Readout::kLetters;  // what kAuto means
+  std::string readout_source;    // "check", "setting", "only one possible"
+  std::vector<CheckScore> check;
+  std::vector<std::string> warnings;
+  std::uint64_t memory_needed_bytes = 0;  // estimate made before loading
+  std::uint64_t memory_free_bytes = 0;
+  bool extra_buffers = true;
+};
+
+// Thread-safe. decide() blocks the calling thread until its answer is there; one engine thread computes.
+class Decider {
+ public:
+  virtual ~Decider() = default;
+
+  // Loads the model and makes the checks. Errors: kNotFound, kUnsupportedModel, kOutOfMemory, kIo, kInvalidArgument.
+  static Result<std::unique_ptr<Decider>> open(DeciderOptions options);
+
+  // Answers every question or fails as a whole. Errors: kInvalidArgument, kTooLong, kOverloaded, kUnavailable,
+  // kNonfiniteLogits, kInternal.
+  virtual Result<DecisionReply> decide(const DecisionRequest& request) = 0;
+
+  virtual const ModelReport& report() const = 0;
+  // Requests accepted and not yet answered.
+  virtual std::size_t in_flight() const = 0;
+  // True while a decode can still be answered (false after a fault that needs a restart).
+  virtual bool healthy() const = 0;
+  // Stops accepting (kUnavailable), answers what was accepted, then returns. Idempotent.
+  virtual void drain() = 0;
+};
+
+}  // namespace assay

@@ -1,0 +1,112 @@
+#pragma once
+// The nouns of a decision: a state, questions with declared options, and a probability for each option.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "assay/error.h"
+#include "assay/value.h"
+
+namespace assay {
+
+// One declared option. The id is opaque: kept byte for byte, never trimmed, folded or normalised.
+struct Option {
+  std::string id;
+  std::optional<std::string> description;  // what the option means; absent: the id speaks for itself
+};
+
+// What kind of question it is; it decides the prompt's wording, the calibration bucket and the reliability shown.
+enum class QuestionType { kChoice, kYesNo, kScale };
+const char* question_type_name(QuestionType type);  // "choice", "yes_no", "scale"
+
+struct Question {
+  std::string id;    // echoed, never shown to the model
+  std::string text;  // the question itself
+  QuestionType type = QuestionType::kChoice;
+  std::vector<Option> options;  // in the caller's order, which decides ties
+};
+
+// How the probabilities are read (docs/readouts.md).
+enum class Readout {
+  kAuto,     // the one that the check at load chose
+  kLetters,  // options listed under letters, one logit each
+  kText,     // log-likelihood of the option's own words, less their prior
+  kHead,     // the model's own decision head (llama.cpp's decision code)
+};
+const char* readout_name(Readout readout);  // "auto", "letters", "text", "head"
+std::optional<Readout> readout_from_name(std::string_view name);
+
+// What the check at load found for a question type: may the probabilities be believed?
+enum class Reliability {
+  kUnknown,     // no check was made (a decision head, or the check is switched off)
+  kReliable,    // beats chance by a clear margin on the built-in check
+  kUnreliable,  // does not
+};
+const char* reliability_name(Reliability reliability);  // "unknown", "reliable", "unreliable"
+
+struct DecisionRequest {
+  Value state;                      // string, object or array; shared by all questions
+  std::vector<Question> questions;  // one or more
+  Readout readout = Readout::kAuto;
+  bool explain = false;       // fill the prompt, tokens and per-token log-probabilities
+  bool hidden_state = false;  // fill Answer::hidden_state (letters: the decision position; text: the end of the prompt)
+};
+
+struct TokenScore {
+  std::int32_t token = 0;
+  std::string piece;    // the token's bytes
+  double log_prob = 0;  // over the full vocabulary, <= 0
+  double prior_log_prob = 0;  // the same token after the neutral state; 0 for letters
+};
+
+struct OptionAnswer {
+  std::string id;
+  double probability = 0;  // in [0, 1]; they sum to 1 within 1e-12
+  double score = 0;        // what softmax saw: a logit (letters, head) or a log-likelihood ratio (text)
+  // explain only
+  std::string scored_text;  // the label or the words that were scored
+  double log_prob = 0;      // of the scored tokens, over the full vocabulary
+  double prior_log_prob = 0;
+  std::vector<TokenScore> tokens;
+};
+
+struct Answer {
+  std::string question_id;
+  std::vector<OptionAnswer> options;  // in the request's order
+  std::size_t best = 0;               // first option with the highest probability
+  Readout readout = Readout::kLetters;
+  std::string prompt_version;  // which prompt was used, such as "direct-options-v1"
+  bool calibrated = false;
+  Reliability reliability = Reliability::kUnknown;
+  std::optional<double> allowed_mass;           // letters: share of the full vocabulary's probability on the labels
+  std::optional<std::int32_t> argmax_token;     // letters: the full vocabulary's most likely token
+  std::vector<std::int32_t> label_tokens;       // letters: one token id per option
+  std::string prompt_sha256;                    // of the rendered prompt's bytes
+  std::int32_t prompt_tokens = 0;               // tokens of this question's prompt, state included
+  std::string prompt;                           // explain only
+  std::vector<std::int32_t> prompt_token_ids;   // explain only
+  std::vector<float> hidden_state;              // on request
+};
+
+struct DecisionReply {
+  std::vector<Answer> answers;     // in the order of the questions
+  std::int32_t input_tokens = 0;   // tokens of all prompts with shared ones counted once
+  std::int32_t computed_rows = 0;  // rows decoded for this request, priors included
+  double queue_ms = 0;
+  double compute_ms = 0;
+};
+
+// What a request may hold. Defaults are generous; SemIf's own are smaller.
+struct RequestLimits {
+  std::size_t options_max = 1024;
+  std::size_t questions_max = 256;
+  std::size_t id_bytes_max = 4096;
+};
+
+// Checks everything that needs no model: 1..options_max options, unique ids, non-empty question text, valid UTF-8 in every field,
+// a state that is a string, object or array. The error's field is a path below `root`, such as "decision.options[2].id".
+Status validate_request(const DecisionRequest& request, const RequestLimits& limits);
+
+}  // namespace assay

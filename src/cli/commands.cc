@@ -1,0 +1,23 @@
+#include "cli/commands.h"
+
+namespace assay::cli {
+
+std::vector<CommandSpec> all_commands(CommandFlags& flags) {
+  return {decide_command(flags.decide),   score_command(flags.score),     eval_command(flags.eval),
+          serve_command(flags.serve),     inspect_command(flags.inspect), doctor_command(flags.doctor),
+          version_command(flags.version), completion_command(flags.completion)};
+}
+
+std::string log_level_name(const std::string& command, const CommandFlags& flags) {
+  const ModelFlags* model = nullptr;
+  if (command == "decide") model = &flags.decide.model;
+  if (command == "score") model = &flags.score.model;
+  if (command == "eval") model = &flags.eval.model;
+  if (command == "serve") model = &flags.serve.model;
+  if (command == "inspect") model = &flags.inspect.model;
+  if (command == "doctor") model = &flags.doctor.model;
+  if (model != nullptr && !model->log_level.empty()) return model->log_level;
+  return command == "serve" ? "info" : "warn";
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,36 @@
+#pragma once
+// All commands with their flags.
+
+#include <vector>
+
+#include "cli/completion.h"
+#include "cli/decide_command.h"
+#include "cli/doctor_command.h"
+#include "cli/eval_command.h"
+#include "cli/inspect_command.h"
+#include "cli/option_spec.h"
+#include "cli/score_command.h"
+#include "cli/serve_flags.h"
+#include "cli/version_command.h"
+
+namespace assay::cli {
+
+// The settings of every command; only those of the command that runs are filled.
+struct CommandFlags {
+  DecideFlags decide;
+  ScoreFlags score;
+  EvalFlags eval;
+  ServeFlags serve;
+  InspectFlags inspect;
+  DoctorFlags doctor;
+  VersionFlags version;
+  CompletionFlags completion;
+};
+
+// In the order of the help. `flags` must outlive the specs.
+std::vector<CommandSpec> all_commands(CommandFlags& flags);
+
+// The level that --log-level names for the command; without it info for serve, warn for the others.
+std::string log_level_name(const std::string& command, const CommandFlags& flags);
+
+}  // namespace assay::cli

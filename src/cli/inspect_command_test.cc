@@ -1,0 +1,72 @@
+#include "cli/inspect_command.h"
+
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+#include "cli/testing/fake_decider.h"
+#include "server/wire_json.h"
+
+namespace assay::cli {
+namespace {
+
+class InspectTest : public testing::Test {
+ protected:
+  InspectTest() {
+    fake_.model.id = "tiny";
+    fake_.model.architecture = "llama";
+    fake_.model.thinking = "none";
+    fake_.model.file_bytes = 3u * 1024 * 1024;
+    fake_.model.readout = Readout::kText;
+    fake_.model.readout_source = "check";
+    fake_.model.check = {{Readout::kText, QuestionType::kYesNo, 12, 16, 0.5, 0.0384, true},
+                         {Readout::kLetters, QuestionType::kYesNo, 8, 16, 0.5, 0.6, false}};
+    fake_.model.warnings = {"the template also adds a BOS"};
+  }
+
+  int run() {
+    std::istringstream in;
+    Streams streams{.in = in, .out = out_, .err = err_};
+    return run_inspect(flags_, streams, open_fake(fake_));
+  }
+
+  InspectFlags flags_;
+  FakeDecider fake_;
+  std::ostringstream out_;
+  std::ostringstream err_;
+};
+
+TEST_F(InspectTest, PrintsTheReportAndASpeed) {
+  flags_.positional_model = "tiny.gguf";
+  ASSERT_EQ(run(), 0) << err_.str();
+  for (const char* part : {"architecture   llama", "3.0 MiB", "text (by check)", "built-in check", "0.0384", "not above chance",
+                           "tokens/s", "warning: the template also adds a BOS"}) {
+    EXPECT_NE(out_.str().find(part), std::string::npos) << part << "\n" << out_.str();
+  }
+}
+
+TEST_F(InspectTest, PrintsJson) {
+  flags_.model.model = "tiny.gguf";
+  flags_.json = true;
+  ASSERT_EQ(run(), 0);
+  const Value report = *server::parse_json(out_.str());
+  EXPECT_EQ(*report.find("id")->string(), "tiny");
+  EXPECT_EQ(report.find("check")->array()->size(), 2u);
+  EXPECT_GT(*report.find("prefill")->find("tokens_per_second")->number(), 0);
+}
+
+TEST_F(InspectTest, MeasuresAStateThatWasNotSeen) {
+  EXPECT_TRUE(measure_prefill(fake_).ok());
+  ASSERT_EQ(fake_.seen.size(), 2u);
+  EXPECT_NE(fake_.seen[0].state, fake_.seen[1].state);
+}
+
+TEST_F(InspectTest, ErrorsKeepTheirExitCode) {
+  EXPECT_EQ(run(), 2);
+  flags_.model.model = "tiny.gguf";
+  fake_.check = [](const DecisionRequest&) -> Status { return Error{ErrorCode::kInternal, "broken", ""}; };
+  EXPECT_EQ(run(), 1);
+}
+
+}  // namespace
+}  // namespace assay::cli

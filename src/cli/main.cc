@@ -1,0 +1,122 @@
+// assay: the program. Reads the command line, builds the parts, runs one command.
+
+#include <cstdlib>
+#include <exception>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include <unistd.h>
+
+#include "assay/build.h"
+#include "assay/decider.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "cli/command_line.h"
+#include "cli/commands.h"
+#include "cli/machine_facts.h"
+#include "cli/serve_command.h"
+#include "cli/signals.h"
+#include "cli/streams.h"
+
+namespace assay::cli {
+namespace {
+
+std::optional<std::string> read_environment(const std::string& name) {
+  const char* const text = std::getenv(name.c_str());
+  if (text == nullptr) return std::nullopt;
+  return std::string(text);
+}
+
+LogLevel log_level(const std::string& name) {
+  if (name == "debug") return LogLevel::kDebug;
+  if (name == "info") return LogLevel::kInfo;
+  if (name == "error") return LogLevel::kError;
+  return name == "off" ? LogLevel::kOff : LogLevel::kWarn;
+}
+
+Streams standard_streams() {
+  Streams streams{.in = std::cin, .out = std::cout, .err = std::cerr};
+  streams.in_is_terminal = isatty(STDIN_FILENO) == 1;
+  streams.out_is_terminal = isatty(STDOUT_FILENO) == 1;
+  streams.err_is_terminal = isatty(STDERR_FILENO) == 1;
+  streams.colours = streams.out_is_terminal && read_environment("NO_COLOR").value_or("").empty();
+  return streams;
+}
+
+MachinePaths machine_paths() {
+  MachinePaths paths;
+  paths.cache_home = read_environment("XDG_CACHE_HOME").value_or("");
+  if (paths.cache_home.empty()) paths.cache_home = read_environment("HOME").value_or("") + "/.cache";
+  return paths;
+}
+
+int print_completion(const CommandFlags& flags, const std::vector<CommandSpec>& commands, Streams& streams) {
+  const Result<std::string> script = completion_script(flags.completion, commands);
+  if (!script.ok()) return report_error(streams.err, script.error());
+  streams.out << *script << std::flush;
+  return kExitOk;
+}
+
+// Commands that need no model.
+int run_small_command(const std::string& name, const CommandFlags& flags, const std::vector<CommandSpec>& commands,
+                      Streams& streams) {
+  if (name == "version") return run_version(flags.version, build_report(), streams);
+  if (name == "completion") return print_completion(flags, commands, streams);
+  return run_doctor(flags.doctor,
+                    read_machine_facts(build_report(), flags.doctor.model, flags.doctor.port, machine_paths()), streams);
+}
+
+int run_command(const std::string& name, const CommandFlags& flags, const std::vector<CommandSpec>& commands,
+                Streams& streams) {
+  if (name == "version" || name == "completion" || name == "doctor") {
+    return run_small_command(name, flags, commands, streams);
+  }
+  Result<std::unique_ptr<SignalWatcher>> signals = SignalWatcher::open();
+  if (!signals.ok()) return report_error(streams.err, signals.error());
+  const SteadyClock clock;
+  const OpenDecider open = [](DeciderOptions options) { return Decider::open(std::move(options)); };
+  if (name == "decide") return run_decide(flags.decide, streams, open);
+  if (name == "inspect") return run_inspect(flags.inspect, streams, open);
+  if (name == "serve") return run_serve(flags.serve, streams, clock, **signals, open);
+  // Rows are stopped between two of them; while the model loads a signal ends the process at once.
+  const OpenDecider open_then_expect = [&](DeciderOptions options) {
+    Result<std::unique_ptr<Decider>> decider = Decider::open(std::move(options));
+    (*signals)->expect();
+    return decider;
+  };
+  const RunContext context{.clock = clock, .stop = (*signals)->stopped()};
+  if (name == "score") return run_score(flags.score, streams, context, open_then_expect);
+  return run_eval(flags.eval, streams, context, open_then_expect);
+}
+
+int run(const std::vector<std::string>& arguments) {
+  Streams streams = standard_streams();
+  CommandFlags flags;
+  const std::vector<CommandSpec> commands = all_commands(flags);
+  const Result<ParsedCommand> parsed = parse_command_line(commands, arguments, read_environment);
+  if (!parsed.ok()) {
+    report_error(streams.err, parsed.error());
+    return kExitUsage;
+  }
+  if (parsed->name.empty()) {
+    streams.out << parsed->help_text << std::flush;
+    return kExitOk;
+  }
+  set_log_level(log_level(log_level_name(parsed->name, flags)));
+  return run_command(parsed->name, flags, commands, streams);
+}
+
+}  // namespace
+}  // namespace assay::cli
+
+int main(int argc, char** argv) {
+  try {
+    return assay::cli::run(std::vector<std::string>(argv + 1, argv + argc));
+  } catch (const std::exception& failure) {
+    std::cerr << "assay: internal error: " << failure.what() << "\n";
+  } catch (...) {
+    std::cerr << "assay: internal error\n";
+  }
+  return 1;
+}

@@ -1,0 +1,96 @@
+#include "cli/model_flags.h"
+
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <utility>
+
+namespace assay::cli {
+namespace {
+
+constexpr std::int64_t kInt32Max = std::numeric_limits<std::int32_t>::max();
+
+void add_engine_options(std::vector<OptionSpec>& out, ModelFlags& flags) {
+  out.push_back(with_short_name(number_option("threads", "N", "Threads that compute; 0: one for each physical core this process may use",
+                                              &flags.threads, 0, 1024), "t"));
+  out.push_back(with_short_name(number_option("context-tokens", "N",
+                                              "Longest prompt with its options; 0: what the model was trained for, at most 8192",
+                                              &flags.context_tokens, 0, kInt32Max), "c"));
+  out.push_back(number_option("batch-tokens", "N", "Rows computed at once", &flags.batch_tokens, 1, 1 << 20));
+  out.push_back(number_option("sequences-max", "N", "Live branches; each option that is scored as text is one",
+                              &flags.sequences_max, 1, 256));
+  out.push_back(number_option("gpu-layers", "N", "Layers on a GPU where the build has one; -1: all", &flags.gpu_layers,
+                              -1, 10000));
+  out.push_back(switch_option("flash-attention", "Use flash attention: faster on long prompts, but numbers may "
+                                                 "depend on the length of what is computed beside them",
+                              &flags.flash_attention));
+  out.push_back(switch_option("no-extra-buffers", "Keep the weights as the file packs them: slower, less memory",
+                              &flags.no_extra_buffers));
+  out.push_back(switch_option("no-mmap", "Read the file into memory instead of mapping it", &flags.no_mmap));
+  out.push_back(switch_option("no-memory-check", "Load even when the estimate says that memory is short",
+                              &flags.no_memory_check));
+}
+
+void add_decision_options(std::vector<OptionSpec>& out, ModelFlags& flags) {
+  out.push_back(as_file(text_option("chat-template", "FILE", "Jinja chat template that replaces the model's own",
+                                    &flags.chat_template)));
+  out.push_back(choice_option("readout", "How probabilities are read; auto: what the built-in check found better",
+                              {"auto", "letters", "text"}, &flags.readout));
+  out.push_back(choice_option("special-tokens", "Text that spells a control token: take it as plain text, or refuse it",
+                              {"literal", "reject"}, &flags.special_tokens));
+  out.push_back(switch_option("no-readout-check", "Skip the built-in check of both readouts", &flags.no_readout_check));
+  out.push_back(switch_option("no-start-check", "Skip the trial decode in a child process", &flags.no_start_check));
+  out.push_back(as_folder(text_option("check-dir", "DIR",
+                                      "Where check results are kept; default: beside the model, else the cache folder",
+                                      &flags.check_dir)));
+  out.push_back(number_option("options-max", "N", "Most options of one question", &flags.options_max, 1, 1 << 20));
+  out.push_back(number_option("queue-jobs-max", "N", "Accepted requests that may wait; more are refused",
+                              &flags.queue_jobs_max, 1, 1 << 20));
+  out.push_back(choice_option("log-level", "Least log level that is written to stderr; default: info for serve, else warn",
+                              {"debug", "info", "warn", "error", "off"}, &flags.log_level));
+}
+
+}  // namespace
+
+std::vector<OptionSpec> model_options(ModelFlags& flags) {
+  std::vector<OptionSpec> out;
+  out.push_back(with_short_name(as_file(text_option("model", "GGUF", "The model: a GGUF file", &flags.model)), "m"));
+  add_engine_options(out, flags);
+  add_decision_options(out, flags);
+  return out;
+}
+
+Result<DeciderOptions> decider_options(const ModelFlags& flags) {
+  if (flags.model.empty()) {
+    return invalid_argument("--model", "no model: name a GGUF with --model or ASSAY_MODEL "
+                                       "(tools/setup fetches the default one into models/)");
+  }
+  DeciderOptions out;
+  if (!flags.chat_template.empty()) {
+    std::ifstream file(flags.chat_template, std::ios::binary);
+    if (!file) {
+      return Error{ErrorCode::kNotFound, "--chat-template: '" + flags.chat_template + "' cannot be read", ""};
+    }
+    out.model.chat_template.assign(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+  }
+  out.model.path = flags.model;
+  out.model.threads = flags.threads;
+  out.model.context_tokens = flags.context_tokens;
+  out.model.batch_tokens = flags.batch_tokens;
+  out.model.sequences_max = flags.sequences_max;
+  out.model.gpu_layers = flags.gpu_layers;
+  out.model.flash_attention = flags.flash_attention;
+  out.model.extra_buffers = !flags.no_extra_buffers;
+  out.model.mmap = !flags.no_mmap;
+  out.model.check_memory = !flags.no_memory_check;
+  out.readout = readout_from_name(flags.readout).value_or(Readout::kAuto);
+  out.special_tokens = flags.special_tokens == "reject" ? SpecialTokens::kReject : SpecialTokens::kLiteral;
+  out.limits.options_max = flags.options_max;
+  out.queue_jobs_max = flags.queue_jobs_max;
+  out.readout_check = !flags.no_readout_check;
+  out.start_check = !flags.no_start_check;
+  out.check_dir = flags.check_dir;
+  return out;
+}
+
+}  // namespace assay::cli

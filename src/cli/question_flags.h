@@ -1,0 +1,32 @@
+#pragma once
+// A question from flags: --question with --option, --yes-no or --scale.
+
+#include <string>
+#include <vector>
+
+#include "assay/decision.h"
+#include "cli/option_spec.h"
+
+namespace assay::cli {
+
+struct QuestionFlags {
+  std::string question;
+  std::vector<std::string> options;  // "ID" or "ID=DESCRIPTION"
+  bool yes_no = false;
+  std::string scale{};  // "0..5" or "bad,ok,good"
+
+  bool any() const { return !question.empty() || !options.empty() || yes_no || !scale.empty(); }
+};
+
+std::vector<OptionSpec> question_options(QuestionFlags& flags);
+
+// Errors: no question, no options, or more than one way to give the options.
+Result<Question> question_from_flags(const QuestionFlags& flags);
+
+// "refund=Wants money back" is the id "refund" with a description; the first '=' splits, nothing is trimmed.
+Option option_from_text(const std::string& text);
+
+// "0..5": the levels 0 to 5. "bad,ok,good": the levels 0, 1, 2 with these texts.
+Result<std::vector<Option>> scale_from_text(const std::string& text);
+
+}  // namespace assay::cli

@@ -1,0 +1,17 @@
+#pragma once
+// The two drawings of the evaluation report, as SVG text that scales with the page.
+
+#include <string>
+#include <vector>
+
+#include "assay/evaluation.h"
+
+namespace assay::cli {
+
+// Accuracy over confidence for each bin, the diagonal of perfect calibration, and how many answers each bin holds.
+std::string reliability_svg(const std::vector<ReliabilityBin>& bins);
+
+// The share of decisions (up) that took at most so many milliseconds (right), with p50 and p95 marked.
+std::string latency_svg(std::vector<double> times_ms);
+
+}  // namespace assay::cli

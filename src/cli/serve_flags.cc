@@ -1,0 +1,51 @@
+#include "cli/serve_flags.h"
+
+#include <fstream>
+#include <utility>
+
+namespace assay::cli {
+namespace {
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  assay serve model.gguf\n"
+    "  curl -s http://127.0.0.1:8080/v1/decide -H 'Content-Type: application/json' -d '{\"decision\": {\"id\": \"1\",\n"
+    "    \"state\": \"My card was charged twice.\", \"question\": \"What does the customer want?\",\n"
+    "    \"options\": [{\"id\": \"refund\", \"description\": \"Wants money back\"}, {\"id\": \"info\"}]}}'\n"
+    "Ctrl-C and SIGTERM answer what was accepted, then exit 0; a second one exits at once.";
+
+}  // namespace
+
+CommandSpec serve_command(ServeFlags& flags) {
+  CommandSpec spec{.name = "serve", .summary = "Answer decisions over HTTP", .examples = kExamples, .options = {}};
+  std::vector<OptionSpec>& out = spec.options;
+  out.push_back(as_file(as_positional(text_option("GGUF", "", "The model, as --model names it", &flags.positional_model))));
+  out.push_back(text_option("host", "ADDRESS", "Address to listen on; 0.0.0.0: all", &flags.host));
+  out.push_back(with_short_name(number_option("port", "N", "Port to listen on; 0: any free one", &flags.port, 0, 65535), "p"));
+  out.push_back(list_option("api-key", "KEY", "Clients must send one of these keys; once for each", &flags.api_keys));
+  out.push_back(as_file(text_option("api-key-file", "FILE", "A file with one key a line", &flags.api_key_file)));
+  out.push_back(number_option("body-bytes-max", "N", "Longest body of a request", &flags.body_bytes_max, 1024,
+                              std::int64_t{100} * 1024 * 1024));
+  out.push_back(number_option("http-threads", "N", "Threads for requests; 0: by the number of cores", &flags.http_threads,
+                              0, 4096));
+  for (OptionSpec& option : model_options(flags.model)) out.push_back(std::move(option));
+  return spec;
+}
+
+Result<std::vector<std::string>> read_api_keys(const ServeFlags& flags) {
+  std::vector<std::string> keys = flags.api_keys;
+  for (const std::string& key : keys) {
+    if (key.empty()) return invalid_argument("--api-key", "--api-key is empty");
+  }
+  if (flags.api_key_file.empty()) return keys;
+  std::ifstream file(flags.api_key_file);
+  if (!file) return Error{ErrorCode::kNotFound, "--api-key-file: '" + flags.api_key_file + "' cannot be read", ""};
+  for (std::string line; std::getline(file, line);) {
+    line.erase(line.find_last_not_of(" \t\r") + 1);
+    if (!line.empty() && line[0] != '#') keys.push_back(line);
+  }
+  if (keys.empty()) return invalid_argument("--api-key-file", "'" + flags.api_key_file + "' holds no key");
+  return keys;
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,23 @@
+#pragma once
+// "Did you mean …": the nearest known name to a mistyped one.
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace assay::cli {
+
+// Levenshtein's distance in bytes: the fewest insertions, deletions and replacements that turn one into the other.
+std::size_t edit_distance(std::string_view left, std::string_view right);
+
+// The candidate that is nearest to `name`, the first of equals; nothing when none is close (more than a third of the
+// name's length plus one away). A candidate that begins with `name` counts as close.
+std::optional<std::string> nearest_name(std::string_view name, const std::vector<std::string>& candidates);
+
+// ", did you mean 'x'?" or an empty text.
+std::string suggestion_text(std::string_view name, const std::vector<std::string>& candidates,
+                            std::string_view prefix = "");
+
+}  // namespace assay::cli

@@ -1,0 +1,100 @@
+#pragma once
+// A Decider without a model: answers are a function of the request. Tests set what it knows and what it refuses.
+
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "assay/decider.h"
+#include "cli/streams.h"
+
+namespace assay::cli {
+
+// Not thread-safe.
+class FakeDecider final : public Decider {
+ public:
+  // Probabilities for one question; they must sum to 1. Default: the first option whose id occurs in the state gets
+  // 0.7 (the first option when none does), the others share the rest.
+  std::function<std::vector<double>(const DecisionRequest&, const Question&)> probabilities = guess_from_state;
+  std::function<Status(const DecisionRequest&)> check = [](const DecisionRequest&) { return Status(); };
+  std::function<void()> before_answer = [] {};
+  Reliability reliability = Reliability::kReliable;
+  ModelReport model;
+  std::vector<DecisionRequest> seen;
+  bool alive = true;
+  double compute_ms = 10;
+
+  Result<DecisionReply> decide(const DecisionRequest& request) override {
+    seen.push_back(request);
+    before_answer();
+    if (const Status status = check(request); !status.ok()) return status.error();
+    DecisionReply reply;
+    reply.compute_ms = compute_ms;
+    for (const Question& question : request.questions) reply.answers.push_back(answer(request, question));
+    reply.input_tokens = static_cast<std::int32_t>(to_json_text(request.state).size());
+    return reply;
+  }
+
+  const ModelReport& report() const override { return model; }
+  std::size_t in_flight() const override { return 0; }
+  bool healthy() const override { return alive; }
+  void drain() override {}
+
+  static std::vector<double> guess_from_state(const DecisionRequest& request, const Question& question) {
+    const std::string state = to_display_text(request.state);
+    const std::size_t count = question.options.size();
+    std::size_t best = 0;
+    for (std::size_t i = count; i > 0; --i) {
+      if (state.find(question.options[i - 1].id) != std::string::npos) best = i - 1;
+    }
+    if (count == 1) return {1.0};
+    std::vector<double> out(count, 0.3 / static_cast<double>(count - 1));
+    out[best] = 0.7;
+    return out;
+  }
+
+ private:
+  Answer answer(const DecisionRequest& request, const Question& question) const {
+    Answer out;
+    out.question_id = question.id;
+    out.reliability = reliability;
+    out.prompt_version = "fake-v1";
+    out.prompt_sha256 = "00ff";
+    out.prompt_tokens = 7;
+    out.allowed_mass = 0.5;
+    const std::vector<double> shares = probabilities(request, question);
+    for (std::size_t i = 0; i < question.options.size(); ++i) {
+      OptionAnswer option;
+      option.id = question.options[i].id;
+      option.probability = shares[i];
+      option.score = std::log(shares[i]);
+      if (request.explain) {
+        option.scored_text = std::string(1, static_cast<char>('A' + i));
+        option.log_prob = -1.5;
+        option.tokens = {{static_cast<std::int32_t>(65 + i), option.scored_text, -1.5, -0.25}};
+      }
+      if (shares[i] > shares[out.best]) out.best = i;
+      out.options.push_back(std::move(option));
+    }
+    if (request.explain) {
+      out.prompt = "PROMPT <" + to_display_text(request.state) + ">";
+      out.prompt_token_ids = {1, 2, 3};
+    }
+    return out;
+  }
+};
+
+// Hands out a copy of `prototype` and keeps a pointer to the last one in *last (when last is not null).
+inline OpenDecider open_fake(FakeDecider prototype, FakeDecider** last = nullptr) {
+  return [prototype = std::move(prototype), last](DeciderOptions) -> Result<std::unique_ptr<Decider>> {
+    auto decider = std::make_unique<FakeDecider>(prototype);
+    if (last != nullptr) *last = decider.get();
+    return std::unique_ptr<Decider>(std::move(decider));
+  };
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,36 @@
+#pragma once
+// What a model is asked, for each readout. Only the words: the chat template and the tokens are the engine's business.
+
+#include <span>
+#include <string>
+
+#include "assay/decision.h"
+
+namespace assay::decision {
+
+struct Prompt {
+  std::string system;    // the system turn; empty: none
+  std::string user;      // the user turn
+  std::string base_cue;  // what follows the user text when a model has no chat template
+  std::string version;   // names the wording; it changes whenever a byte of it changes
+};
+
+// The letters readout: options listed under labels[0], labels[1], ... in the question's order. To the byte SemIf's
+// direct-options-v1. An option without a description is described by its id as it is.
+// REQUIRES: labels.size() >= question.options.size(); a request that validate_request() accepts.
+Prompt letters_prompt(const Value& state, const Question& question, std::span<const std::string> labels);
+
+// The text readout: the state and the question, without the options. A string state is shown as it is, anything else
+// as JSON text. REQUIRES: a request that validate_request() accepts.
+Prompt text_prompt(const Value& state, const Question& question);
+
+// The state that says nothing. An option's prior is its score after text_prompt(neutral_state(), question).
+const Value& neutral_state();
+
+// The words that the text readout scores for an option: its description when there is one that is not empty;
+// for a yes/no question "Yes" in place of the ids yes and true, "No" in place of no and false (ASCII case ignored);
+// otherwise the id with '_' and '-' read as spaces. A '-' in front of a leading digit is a minus sign and stays, and an
+// id that has nothing but separators stays as it is. Never empty when the id is not.
+std::string option_text(const Question& question, const Option& option);
+
+}  // namespace assay::decision

@@ -1,0 +1,44 @@
+#pragma once
+// The seam to the model's words: chat turns and option texts to tokens. llama_encoder.cc is the real one,
+// testing/fake_encoder.h the one for tests. Immutable after it is made, so thread-safe.
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "assay/error.h"
+#include "engine/token_tree.h"
+
+namespace assay::engine {
+
+// What is to be said to the model. Both texts are content: nothing in them can become a control token.
+struct PromptText {
+  std::string system;  // empty: no system turn (a template may still write its own)
+  std::string user;
+  std::string base_cue;  // what a model without a chat template reads after the user text, such as "\nAnswer:"
+};
+
+struct EncodedPrompt {
+  std::string text;  // the whole rendered prompt, template included
+  Tokens tokens;     // exactly one BOS where the vocabulary wants one
+};
+
+class Encoder {
+ public:
+  virtual ~Encoder() = default;
+
+  // Renders the turns through the model's chat template, thinking closed, up to where the answer begins. A template without a
+  // system role gets the system text in front of the user text. No token of special kind comes from content (checked).
+  virtual Result<EncodedPrompt> encode_prompt(const PromptText& prompt) const = 0;
+  // The tokens of an answer's words as they would follow a prompt. Never a special token. Empty text gives no tokens.
+  virtual Result<Tokens> encode_answer(std::string_view text) const = 0;
+  // The token that closes an answer: the template's end of turn, or the vocabulary's end of text.
+  virtual TokenId end_of_answer() const = 0;
+  // The bytes of a token.
+  virtual std::string piece(TokenId token) const = 0;
+  // The first special token that the text spells, as text; for SpecialTokens::kReject.
+  virtual std::optional<std::string> find_special(std::string_view text) const = 0;
+};
+
+}  // namespace assay::engine

@@ -1,0 +1,13 @@
+#pragma once
+// How the decision context of llama.cpp is set up; shared by the decoder and the memory estimate.
+
+#include <llama.h>
+
+#include "assay/options.h"
+
+namespace assay::engine {
+
+// One stream of cells for all sequences, outputs for a batch's reads only, no pooling. REQUIRES: options without zeros.
+llama_context_params context_params(const ModelOptions& options, std::int32_t sequences_max);
+
+}  // namespace assay::engine

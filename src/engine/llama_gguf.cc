@@ -1,0 +1,158 @@
+// inspect_gguf(): what a GGUF says of itself, and whether it can make decisions at all.
+
+#include <ggml.h>
+#include <gguf.h>
+#include <llama.h>
+
+#include <array>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <regex>
+#include <string_view>
+
+#include "engine/llama_model.h"
+#include "engine/llama_runtime.h"
+
+namespace assay::engine {
+namespace {
+
+struct CloseGguf {
+  void operator()(gguf_context* context) const { gguf_free(context); }
+};
+using Gguf = std::unique_ptr<gguf_context, CloseGguf>;
+
+std::string text_of(const Gguf& gguf, const std::string& key) {
+  const std::int64_t at = gguf_find_key(gguf.get(), key.c_str());
+  if (at < 0 || gguf_get_kv_type(gguf.get(), at) != GGUF_TYPE_STRING) return {};
+  return gguf_get_val_str(gguf.get(), at);
+}
+
+std::optional<std::uint64_t> number_of(const Gguf& gguf, const std::string& key) {
+  const std::int64_t at = gguf_find_key(gguf.get(), key.c_str());
+  if (at < 0) return std::nullopt;
+  switch (gguf_get_kv_type(gguf.get(), at)) {
+    case GGUF_TYPE_UINT8:
+      return gguf_get_val_u8(gguf.get(), at);
+    case GGUF_TYPE_UINT16:
+      return gguf_get_val_u16(gguf.get(), at);
+    case GGUF_TYPE_UINT32:
+      return gguf_get_val_u32(gguf.get(), at);
+    case GGUF_TYPE_INT32:
+      return static_cast<std::uint64_t>(gguf_get_val_i32(gguf.get(), at));
+    case GGUF_TYPE_UINT64:
+      return gguf_get_val_u64(gguf.get(), at);
+    case GGUF_TYPE_BOOL:
+      return gguf_get_val_bool(gguf.get(), at) ? 1 : 0;
+    default:
+      return std::nullopt;
+  }
+}
+
+// Architectures that llama.cpp loads but that read no text from left to right on their own.
+struct Refused {
+  std::string_view architecture;
+  std::string_view reason;
+};
+constexpr std::array<Refused, 26> kRefused = {{
+    {"clip", "it is a multimodal projector (mmproj), not a language model"},
+    {"bert", "it is an encoder for embeddings"},
+    {"modern-bert", "it is an encoder for embeddings"},
+    {"nomic-bert", "it is an encoder for embeddings"},
+    {"nomic-bert-moe", "it is an encoder for embeddings"},
+    {"neo-bert", "it is an encoder for embeddings"},
+    {"jina-bert-v2", "it is an encoder for embeddings"},
+    {"jina-bert-v3", "it is an encoder for embeddings"},
+    {"eurobert", "it is an encoder for embeddings"},
+    {"gemma-embedding", "it is an embedding model"},
+    {"llama-embed", "it is an embedding model"},
+    {"t5", "it is an encoder-decoder model"},
+    {"t5encoder", "it is an encoder"},
+    {"eagle3", "it is a drafter for speculative decoding"},
+    {"dflash", "it is a drafter for speculative decoding"},
+    {"gemma4-assistant", "it is a drafter for speculative decoding"},
+    {"dream", "it is a diffusion model"},
+    {"llada", "it is a diffusion model"},
+    {"llada-moe", "it is a diffusion model"},
+    {"rnd1", "it is a diffusion model"},
+    {"wavtokenizer-dec", "it is an audio decoder"},
+    {"qwen3tts", "it is a speech model"},
+    {"pockettts", "it is a speech model"},
+    {"imatrix", "it is an importance matrix"},
+    {"control_vector", "it is a control vector"},
+    {"controlvector", "it is a control vector"},
+}};
+
+Error unsupported(const std::string& path, std::string_view reason) {
+  return {ErrorCode::kUnsupportedModel, path + " cannot make decisions: " + std::string(reason) + ".", "model"};
+}
+
+// A decision head changes the rules: an encoder with one (Laya, Clef) answers through llama.cpp's decision code.
+Status check_kind(const std::string& path, const Gguf& gguf, const ModelFacts& facts) {
+  const std::string type = text_of(gguf, "general.type");
+  if (type == "adapter") return unsupported(path, "it is an adapter (LoRA); give the base model");
+  if (type == "mmproj") return unsupported(path, "it is a multimodal projector (mmproj), not a language model");
+  if (type == "imatrix") return unsupported(path, "it is an importance matrix");
+  if (facts.architecture.empty()) return unsupported(path, "its metadata has no general.architecture");
+  if (!facts.decision_head.empty()) return {};
+  for (const Refused& refused : kRefused) {
+    if (facts.architecture == refused.architecture) return unsupported(path, refused.reason);
+  }
+  const std::uint64_t pooling = number_of(gguf, facts.architecture + ".pooling_type").value_or(LLAMA_POOLING_TYPE_NONE);
+  if (pooling == LLAMA_POOLING_TYPE_RANK) return unsupported(path, "it is a reranker (pooling type rank)");
+  if (pooling != LLAMA_POOLING_TYPE_NONE) return unsupported(path, "it is an embedding model (it pools its outputs)");
+  if (number_of(gguf, facts.architecture + ".attention.causal").value_or(1) == 0) {
+    return unsupported(path, "its attention is not causal, so it predicts no next token");
+  }
+  // llama.cpp ends the process on these; a file must not be able to.
+  const std::uint64_t blocks = number_of(gguf, facts.architecture + ".block_count").value_or(1);
+  if (!facts.tokenizer_only && (blocks == 0 || blocks > 512)) return unsupported(path, "its block count is " + std::to_string(blocks));
+  return {};
+}
+
+// All shards together. A shard that is not the first cannot be opened alone.
+Result<std::uint64_t> bytes_of_shards(const std::string& path, const Gguf& gguf) {
+  std::error_code failure;
+  const std::uint64_t shards = number_of(gguf, "split.count").value_or(1);
+  if (shards <= 1) return std::filesystem::file_size(path, failure);
+  if (number_of(gguf, "split.no").value_or(0) != 0) return unsupported(path, "it is a later shard of a split model; give the first one (-00001-of-)");
+  std::smatch match;
+  static const std::regex kShard("^(.*)-00001-of-([0-9]{5})\\.gguf$");
+  if (!std::regex_match(path, match, kShard)) return unsupported(path, "it is the first shard of a split model but is not named NAME-00001-of-0000N.gguf");
+  std::uint64_t bytes = 0;
+  for (std::uint64_t shard = 1; shard <= shards; shard++) {
+    const std::string number = std::to_string(100000 + shard).substr(1);
+    const std::string name = match[1].str() + "-" + number + "-of-" + match[2].str() + ".gguf";
+    const std::uint64_t size = std::filesystem::file_size(name, failure);
+    if (failure) return Error{ErrorCode::kNotFound, "The shard " + name + " is missing.", "model"};
+    bytes += size;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+Result<ModelFacts> inspect_gguf(const std::string& path) {
+  start_llama();
+  std::error_code failure;
+  if (!std::filesystem::exists(path, failure)) return Error{ErrorCode::kNotFound, "There is no model file at " + path + ".", "model"};
+  if (!std::filesystem::is_regular_file(path, failure)) return Error{ErrorCode::kNotFound, path + " is not a file.", "model"};
+  const Gguf gguf(gguf_init_from_file(path.c_str(), {.no_alloc = true, .ctx = nullptr}));
+  if (!gguf) {
+    const std::string reason = take_llama_error();
+    return Error{ErrorCode::kIo, path + " is not a complete GGUF file" + (reason.empty() ? "." : " (" + reason + ")."), "model"};
+  }
+  ModelFacts facts;
+  facts.architecture = text_of(gguf, "general.architecture");
+  facts.decision_head = text_of(gguf, facts.architecture + ".decision.type");
+  facts.chat_template = text_of(gguf, "tokenizer.chat_template");
+  facts.trained_context_tokens = number_of(gguf, facts.architecture + ".context_length").value_or(0);
+  facts.tokenizer_only = gguf_get_n_tensors(gguf.get()) == 0;
+  if (Status status = check_kind(path, gguf, facts); !status.ok()) return status.error();
+  Result<std::uint64_t> bytes = bytes_of_shards(path, gguf);
+  if (!bytes.ok()) return bytes.error();
+  facts.file_bytes = *bytes;
+  return facts;
+}
+
+}  // namespace assay::engine

@@ -1,0 +1,69 @@
+#pragma once
+// A GGUF: looked at before it is loaded, refused by name of the reason, then held for everything else in this room.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "assay/error.h"
+#include "assay/options.h"
+#include "engine/decoder.h"
+
+struct llama_model;
+struct llama_vocab;
+
+namespace assay::engine {
+
+// What the file says of itself; known before the weights are loaded.
+struct ModelFacts {
+  std::string architecture;
+  std::string decision_head;    // "<arch>.decision.type", empty for ordinary models
+  std::string chat_template;    // the model's own, empty when it has none
+  std::uint64_t file_bytes = 0; // of all shards
+  std::uint64_t trained_context_tokens = 0;  // 0 when the file does not say
+  bool tokenizer_only = false;               // a vocabulary without weights
+};
+
+// Reads the metadata only. Errors: kNotFound, kIo (not a GGUF, cut short), kUnsupportedModel with the reason (embedding, encoder,
+// drafter, projector or adapter files).
+Result<ModelFacts> inspect_gguf(const std::string& path);
+
+// What loading would take, measured by llama.cpp's own dry run. Errors: kUnsupportedModel.
+Result<std::uint64_t> estimate_memory_bytes(const ModelOptions& options);
+
+// Immutable after load(), so thread-safe; the decoders made from it are not.
+class LlamaModel {
+ public:
+  // Errors: those of inspect_gguf(), kOutOfMemory with both numbers, kUnsupportedModel with llama.cpp's own last words.
+  static Result<std::unique_ptr<LlamaModel>> load(const ModelOptions& options);
+  // The vocabulary alone, also of a file without weights: for tests and tools.
+  static Result<std::unique_ptr<LlamaModel>> load_vocabulary(const std::string& path);
+  ~LlamaModel();
+  LlamaModel(const LlamaModel&) = delete;
+  LlamaModel& operator=(const LlamaModel&) = delete;
+
+  const ModelFacts& facts() const { return facts_; }
+  const ModelOptions& options() const { return options_; }  // with every 0 replaced by what it stands for
+  llama_model* handle() const { return model_; }
+  const llama_vocab* vocabulary() const;
+  std::string description() const;
+  std::uint64_t weights_bytes() const;
+  std::uint64_t parameters() const;
+  std::int32_t trained_context_tokens() const;
+  bool recurrent() const;
+  std::uint64_t memory_needed_bytes() const { return memory_needed_bytes_; }
+
+  // A context of its own on these weights. REQUIRES: this outlives it. Errors: kOutOfMemory.
+  Result<std::unique_ptr<Decoder>> make_decoder() const;
+
+ private:
+  LlamaModel(llama_model* model, ModelFacts facts, ModelOptions options) : model_(model), facts_(std::move(facts)), options_(std::move(options)) {}
+
+  llama_model* const model_;
+  const ModelFacts facts_;
+  ModelOptions options_;
+  std::uint64_t memory_needed_bytes_ = 0;
+};
+
+}  // namespace assay::engine

@@ -1,0 +1,104 @@
+#pragma once
+// What the server answers on which path, without any HTTP library: a request is a value, a reply is a value.
+//
+//   Routes routes(decider, metrics, clock, {});
+//   HttpReply reply = routes.handle({.method = "GET", .path = "/health", .headers = {}, .body = ""});
+//
+//   GET  /health        state of the server and the limits of one request; 503 when it cannot decide
+//   GET  /ping          200 or 503, for SageMaker and load balancers
+//   GET  /v1/models     the loaded model
+//   GET  /metrics       Prometheus text
+//   POST /v1/decide     SemIf's body (wire.h)
+//   POST /invocations   the same, SageMaker's path
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "assay/decider.h"
+#include "base/clock.h"
+#include "server/metrics.h"
+#include "server/wire.h"
+
+namespace assay::server {
+
+struct HttpRequest {
+  std::string method;                                        // "GET", "POST", …
+  std::string path;                                          // without the query
+  std::vector<std::pair<std::string, std::string>> headers;  // names in any case
+  std::string body;
+};
+
+struct HttpReply {
+  int status = 200;
+  std::string content_type = "application/json";
+  std::string body;
+  std::vector<std::pair<std::string, std::string>> headers;
+};
+
+struct RouteOptions {
+  WireOptions wire;
+  // Start of the generated request ids; 0: taken from the system's random source. Tests set it.
+  std::uint64_t request_id_seed = 0;
+};
+
+// A path that this server knows and the method it takes ("GET" or "POST"; HEAD goes where GET goes).
+struct Route {
+  const char* path;
+  const char* method;
+};
+const std::vector<Route>& known_routes();
+
+// Thread-safe. Keeps references to the decider, the metrics and the clock, which must outlive it.
+class Routes {
+ public:
+  Routes(Decider& decider, Metrics& metrics, const Clock& clock, const RouteOptions& options);
+  Routes(const Routes&) = delete;
+  Routes& operator=(const Routes&) = delete;
+
+  // Answers any request; blocks while a decision is computed; lets no exception out. Every reply has an x-request-id
+  // header: the client's own when it is 1..128 visible ASCII characters, else a new one. Every 503 has Retry-After.
+  // Errors are {"error", "code", …} (wire_reply.h): 400, 404, 405 with Allow, 413, 415, 500, 503 and what
+  // semif_status() gives. Texts of our own faults go to the log, not to the client.
+  HttpReply handle(const HttpRequest& request);
+
+  // From now on health and ping say 503, and so do new decisions. Idempotent.
+  void set_draining() { draining_.store(true); }
+
+ private:
+  struct Served {
+    HttpReply reply;
+    std::string readout = "none";  // for the metrics
+  };
+
+  Served serve(const HttpRequest& request, const std::string& request_id);
+  Served serve_known(const HttpRequest& request, const std::string& request_id);
+  Served decide(const HttpRequest& request, const std::string& request_id);
+  Result<Served> decide_body(const std::string& body);
+  Status check_decide(const HttpRequest& request) const;
+  Served refuse(Error error, int status, const std::string& request_id);
+  HttpReply health_reply() const;
+  HttpReply ping_reply() const;
+  std::string status_word() const;
+  std::string new_request_id();
+
+  Decider& decider_;
+  Metrics& metrics_;
+  const Clock& clock_;
+  const RouteOptions options_;
+  const std::uint64_t request_id_seed_;
+  std::atomic<std::uint64_t> request_ids_given_{0};
+  std::atomic<bool> draining_{false};
+};
+
+// The value of the header with this name (ASCII case ignored), the first of several; nullptr when there is none.
+const std::string* find_header(const HttpRequest& request, std::string_view name);
+// True for application/json with or without parameters, in any case.
+bool is_json_media_type(std::string_view content_type);
+// The known path that a client most likely meant; empty when none is near.
+std::string nearest_path(std::string_view path);
+
+}  // namespace assay::server

@@ -1,0 +1,264 @@
+#include "server/routes.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <new>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include "base/log.h"
+#include "server/testing/fake_decider.h"
+#include "server/wire_json.h"
+
+namespace assay::server {
+namespace {
+
+constexpr const char* kBody =
+    R"({"decision":{"id":"t1","state":"s","question":"q","options":[{"id":"a"},{"id":"b","description":"B"}]}})";
+
+class RoutesTest : public ::testing::Test {
+ protected:
+  HttpReply get(const std::string& path, const std::string& method = "GET") {
+    return routes_.handle({.method = method, .path = path, .headers = {}, .body = ""});
+  }
+  HttpReply post(const std::string& path, const std::string& body, const std::string& type = "application/json") {
+    return routes_.handle({.method = "POST", .path = path, .headers = {{"Content-Type", type}}, .body = body});
+  }
+  // The answer when the decider ends with this error.
+  HttpReply post_when(ErrorCode code) {
+    decider_.answer_with([code](const DecisionRequest&) -> Result<DecisionReply> {
+      return Error{code, "questions[0].options[1].id tells a secret", "questions[0].options[1].id"};
+    });
+    return post("/v1/decide", kBody);
+  }
+
+  static std::string header(const HttpReply& reply, const std::string& name) {
+    for (const auto& [key, value] : reply.headers) {
+      if (key == name) return value;
+    }
+    return "";
+  }
+  static std::string text(const HttpReply& reply, const std::string& key) {
+    const Result<Value> body = parse_json(reply.body);
+    const Value* member = body.ok() ? body->find(key) : nullptr;
+    return member == nullptr ? "" : to_display_text(*member);
+  }
+
+  testing::FakeDecider decider_;
+  Metrics metrics_;
+  ManualClock clock_;
+  Routes routes_{decider_, metrics_, clock_, {.wire = {.body_bytes_max = 1000}, .request_id_seed = 1}};
+};
+
+TEST_F(RoutesTest, HealthTellsTheLimitsOfOneRequest) {
+  decider_.set_in_flight(2);
+  const HttpReply reply = get("/health");
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_EQ(reply.content_type, "application/json");
+  EXPECT_EQ(reply.body,
+            R"({"status": "ok", "limits": {"context_tokens": 4096, "options_max": 1024, "questions_max": 256, )"
+            R"("body_bytes_max": 1000}, "in_flight": 2})");
+}
+
+TEST_F(RoutesTest, PingAndHealthAre503WhenNothingCanBeDecided) {
+  EXPECT_EQ(get("/ping").status, 200);
+  EXPECT_EQ(get("/ping").body, R"({"status": "ok"})");
+  decider_.set_healthy(false);
+  EXPECT_EQ(get("/ping").status, 503);
+  EXPECT_EQ(get("/health").status, 503);
+  EXPECT_EQ(text(get("/health"), "status"), "failed");
+  EXPECT_EQ(header(get("/ping"), "Retry-After"), "1");
+  decider_.set_healthy(true);
+  routes_.set_draining();
+  EXPECT_EQ(get("/ping").status, 503);
+  EXPECT_EQ(text(get("/health"), "status"), "draining");
+}
+
+TEST_F(RoutesTest, ModelsAndMetricsAnswer) {
+  EXPECT_EQ(text(get("/v1/models"), "object"), "list");
+  const HttpReply metrics = get("/metrics");
+  EXPECT_EQ(metrics.status, 200);
+  EXPECT_EQ(metrics.content_type, "text/plain; version=0.0.4; charset=utf-8");
+  EXPECT_NE(metrics.body.find(R"(assay_requests_total{route="/v1/models",status="200"} 1)"), std::string::npos);
+}
+
+TEST_F(RoutesTest, DecidesTheSameOnBothPaths) {
+  for (const char* path : {"/v1/decide", "/invocations"}) {
+    const HttpReply reply = post(path, kBody);
+    EXPECT_EQ(reply.status, 200) << reply.body;
+    EXPECT_NE(reply.body.find(R"("option_ids": ["a", "b"], "probabilities": [0.5, 0.5])"), std::string::npos);
+  }
+  EXPECT_EQ(decider_.decided(), 2);
+  EXPECT_NE(metrics_.text().find(R"(assay_request_seconds_count{route="/invocations",readout="letters"} 1)"),
+            std::string::npos);
+  EXPECT_NE(metrics_.text().find("assay_input_tokens_total 14"), std::string::npos);
+}
+
+TEST_F(RoutesTest, AWrongMethodOnAKnownPathIs405WithAllow) {
+  const HttpReply decide = get("/v1/decide");
+  EXPECT_EQ(decide.status, 405);
+  EXPECT_EQ(header(decide, "Allow"), "POST");
+  EXPECT_EQ(text(decide, "error"), "/v1/decide takes POST");
+  const HttpReply health = post("/health", "{}");
+  EXPECT_EQ(health.status, 405);
+  EXPECT_EQ(header(health, "Allow"), "GET, HEAD");
+  EXPECT_EQ(get("/health", "HEAD").status, 200);
+  EXPECT_EQ(get("/invocations", "DELETE").status, 405);
+}
+
+TEST_F(RoutesTest, AnUnknownPathIs404AndNamesTheRightOne) {
+  const HttpReply reply = post("/v1/decisions", kBody);
+  EXPECT_EQ(reply.status, 404);
+  EXPECT_EQ(text(reply, "error"), "no route /v1/decisions; did you mean POST /v1/decide?");
+  EXPECT_EQ(text(reply, "code"), "not_found");
+  EXPECT_EQ(text(get("/v1/model"), "error"), "no route /v1/model; did you mean GET /v1/models?");
+  EXPECT_NE(text(get("/"), "error").find("this server has GET /health"), std::string::npos);
+  EXPECT_NE(metrics_.text().find(R"(assay_requests_total{route="other",status="404"} 3)"), std::string::npos);
+}
+
+TEST(NearestPath, KnowsOtherServersNamesAndSlips) {
+  for (const char* path : {"/v1/decisions", "/decide", "/V1/Decide", "/v1/systemone", "/v1/decide/"}) {
+    EXPECT_EQ(nearest_path(path), "/v1/decide") << path;
+  }
+  EXPECT_EQ(nearest_path("/invocation"), "/invocations");
+  EXPECT_EQ(nearest_path("/healthz"), "/health");
+  EXPECT_EQ(nearest_path("/v1/chat/completions"), "");
+  EXPECT_EQ(nearest_path(std::string(100000, 'x')), "");
+}
+
+TEST_F(RoutesTest, AnotherMediaTypeIs415) {
+  for (const char* type : {"text/plain", "", "application/jsonx", "application/x-www-form-urlencoded"}) {
+    EXPECT_EQ(post("/v1/decide", kBody, type).status, 415) << type;
+  }
+  EXPECT_EQ(routes_.handle({.method = "POST", .path = "/invocations", .headers = {}, .body = kBody}).status, 415);
+  for (const char* type : {"application/json; charset=utf-8", "Application/JSON", " application/json ;x=1"}) {
+    EXPECT_EQ(post("/v1/decide", kBody, type).status, 200) << type;
+  }
+  EXPECT_EQ(text(post("/v1/decide", kBody, "text/csv"), "code"), "media_type");
+}
+
+TEST_F(RoutesTest, ABodyAboveTheLimitIs413) {
+  const HttpReply reply = post("/v1/decide", std::string(1001, ' '));
+  EXPECT_EQ(reply.status, 413);
+  EXPECT_EQ(text(reply, "error"), "the body has 1001 bytes; the limit is 1000");
+  EXPECT_EQ(decider_.decided(), 0);
+}
+
+TEST_F(RoutesTest, ABadBodyIs400AndNamesTheField) {
+  EXPECT_EQ(post("/v1/decide", "{").status, 400);
+  const HttpReply reply = post("/v1/decide", R"({"decision":{"id":""}})");
+  EXPECT_EQ(reply.status, 400);
+  EXPECT_EQ(text(reply, "field"), "decision.id");
+  EXPECT_EQ(text(reply, "error"), "decision.id must not be empty");
+}
+
+TEST_F(RoutesTest, EachErrorOfTheDeciderHasItsStatus) {
+  EXPECT_EQ(post_when(ErrorCode::kInvalidArgument).status, 400);
+  EXPECT_EQ(post_when(ErrorCode::kTooLong).status, 400);
+  EXPECT_EQ(post_when(ErrorCode::kOverloaded).status, 503);
+  EXPECT_EQ(post_when(ErrorCode::kUnavailable).status, 503);
+  EXPECT_EQ(post_when(ErrorCode::kDeadline).status, 504);
+  EXPECT_EQ(post_when(ErrorCode::kCancelled).status, 499);
+  EXPECT_EQ(post_when(ErrorCode::kNonfiniteLogits).status, 500);
+  EXPECT_EQ(post_when(ErrorCode::kOutOfMemory).status, 500);
+  const HttpReply busy = post_when(ErrorCode::kOverloaded);
+  EXPECT_EQ(header(busy, "Retry-After"), "1");
+  EXPECT_EQ(text(busy, "retryable"), "true");
+  const HttpReply bad = post_when(ErrorCode::kInvalidArgument);
+  EXPECT_EQ(text(bad, "field"), "decision.options[1].id");
+  EXPECT_EQ(text(bad, "retryable"), "");
+  EXPECT_EQ(header(bad, "Retry-After"), "");
+}
+
+TEST_F(RoutesTest, OurOwnFaultsStayInTheLog) {
+  set_log_level(LogLevel::kOff);
+  const HttpReply failed = post_when(ErrorCode::kInternal);
+  EXPECT_EQ(failed.status, 500);
+  EXPECT_EQ(failed.body.find("secret"), std::string::npos);
+  decider_.answer_with([](const DecisionRequest&) -> Result<DecisionReply> { throw std::runtime_error("secret"); });
+  const HttpReply thrown = post("/v1/decide", kBody);
+  EXPECT_EQ(thrown.status, 500);
+  EXPECT_EQ(text(thrown, "code"), "internal");
+  EXPECT_EQ(thrown.body.find("secret"), std::string::npos);
+  decider_.answer_with([](const DecisionRequest&) -> Result<DecisionReply> { throw 7; });
+  EXPECT_EQ(post("/v1/decide", kBody).status, 500);
+  set_log_level(LogLevel::kInfo);
+}
+
+TEST_F(RoutesTest, OutOfMemoryIsAnAnswerToo) {
+  decider_.answer_with([](const DecisionRequest&) -> Result<DecisionReply> { throw std::bad_alloc(); });
+  const HttpReply reply = post("/v1/decide", kBody);
+  EXPECT_EQ(reply.status, 500);
+  EXPECT_EQ(text(reply, "code"), "out_of_memory");
+  EXPECT_NE(metrics_.text().find("assay_requests_in_flight 0"), std::string::npos);
+}
+
+TEST_F(RoutesTest, ANumberThatIsNotFiniteIsAnErrorAndNeverJson) {
+  decider_.answer_with([](const DecisionRequest& request) -> Result<DecisionReply> {
+    DecisionReply reply = testing::FakeDecider::equal_chances(request);
+    reply.answers[0].options[0].probability = std::numeric_limits<double>::quiet_NaN();
+    return reply;
+  });
+  const HttpReply reply = post("/v1/decide", kBody);
+  EXPECT_EQ(reply.status, 500);
+  EXPECT_EQ(text(reply, "code"), "nonfinite_logits");
+  EXPECT_EQ(reply.body.find("nan"), std::string::npos);
+}
+
+TEST_F(RoutesTest, DecidesNothingWhileDrainingOrAfterAFault) {
+  decider_.set_healthy(false);
+  EXPECT_EQ(post("/v1/decide", kBody).status, 503);
+  decider_.set_healthy(true);
+  routes_.set_draining();
+  const HttpReply reply = post("/v1/decide", kBody);
+  EXPECT_EQ(reply.status, 503);
+  EXPECT_EQ(text(reply, "code"), "unavailable");
+  EXPECT_EQ(decider_.decided(), 0);
+}
+
+TEST_F(RoutesTest, EveryReplyHasARequestId) {
+  const auto id_for = [this](const std::string& given) {
+    return header(
+        routes_.handle({.method = "GET", .path = "/nowhere", .headers = {{"X-Request-ID", given}}, .body = ""}),
+        "x-request-id");
+  };
+  EXPECT_EQ(id_for("abc-123"), "abc-123");
+  EXPECT_EQ(id_for(std::string(128, 'x')), std::string(128, 'x'));
+  std::set<std::string> made;
+  for (const std::string& bad : {std::string(), std::string(129, 'x'), std::string("a b"), std::string("a\r\nb"),
+                                 std::string("\xC3\xA9"), std::string("a\x7F")}) {
+    const std::string id = id_for(bad);
+    EXPECT_EQ(id.size(), 16u);
+    EXPECT_EQ(id.find_first_not_of("0123456789abcdef"), std::string::npos);
+    made.insert(id);
+  }
+  EXPECT_EQ(made.size(), 6u);
+}
+
+TEST_F(RoutesTest, MeasuresEachRequestByTheClock) {
+  decider_.answer_with([this](const DecisionRequest& request) -> Result<DecisionReply> {
+    clock_.advance_ms(250);
+    return testing::FakeDecider::equal_chances(request);
+  });
+  EXPECT_EQ(post("/v1/decide", kBody).status, 200);
+  EXPECT_NE(metrics_.text().find(R"(assay_request_seconds_sum{route="/v1/decide",readout="letters"} 0.25)"),
+            std::string::npos);
+}
+
+TEST_F(RoutesTest, AnswersManyThreadsAtOnce) {
+  std::atomic<int> right{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int n = 0; n < 50; ++n) right += post("/v1/decide", kBody).status == 200 ? 1 : 0;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(right.load(), 200);
+}
+
+}  // namespace
+}  // namespace assay::server

@@ -1,0 +1,47 @@
+#pragma once
+// SemIf's JSON, the body of POST /v1/decide and POST /invocations, to a DecisionRequest.
+//
+//   {"decision": {"id": "t1", "state": "My card was charged twice.", "question": "What does the customer want?",
+//                 "options": [{"id": "refund", "description": "Wants money back"}, {"id": "info"}]}}
+//
+// or {"decisions": [ ... ]}: several questions on one state. docs/http.md has every field.
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "assay/decision.h"
+
+namespace assay::server {
+
+// What one body may hold. SemIf's own limits are 256 KiB, 2..16 options and 8 decisions.
+struct WireOptions {
+  std::size_t body_bytes_max = 25u * 1024 * 1024;  // longer bodies are refused unread
+  std::size_t options_min = 1;                     // of one decision; 2 behaves as SemIf
+  std::size_t options_max = 1024;
+  std::size_t questions_max = 256;  // entries of `decisions`
+};
+
+struct WireRequest {
+  DecisionRequest request;
+  bool single = true;  // the body had `decision`; false: `decisions`
+};
+
+// Reads a body. Everything that needs no model is checked here: exactly one of `decision` and `decisions`; no other
+// top-level key but those that begin with x_ (x_readout, x_explain and x_hidden_state are understood, others ignored);
+// `id` and `question` non-empty strings; `state` a non-empty string, object or array, the same in all decisions;
+// options with unique, non-empty string ids and a string, null or no description. Unknown fields inside a decision are
+// ignored. `type` may say choice, yes_no or scale; without it the option ids decide: two that say yes and no or true
+// and false in any case make yes_no, "0", "1", … "k-1" with k >= 3 make scale, all else is choice.
+// Errors: kInvalidArgument, or kTooLong above a limit; field is the path, such as "decisions[1].options[2].id", and the
+// message begins with it.
+Result<WireRequest> parse_semif_request(std::string_view body, const WireOptions& options);
+
+// A decider's error in this wire's terms: a field "questions[1].options[2].id" becomes "decisions[1].options[2].id",
+// or "decision.options[2].id" for a single decision; "state" and "questions[0].text" are translated alike.
+Error semif_error(const WireRequest& wire, Error error);
+
+// The HTTP status of an error on this wire: 400 for too long, as SemIf answers; http_status() for the rest.
+int semif_status(ErrorCode code);
+
+}  // namespace assay::server

@@ -1,0 +1,93 @@
+#include "service/llama_head_decider.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <string>
+
+#include "decision/readout.h"
+
+namespace assay::service {
+namespace {
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return c < 128 ? std::tolower(c) : c; });
+  return text;
+}
+
+bool says(const Option& option, const char* word, const char* other) {
+  const std::string id = lower(option.id);
+  return id == word || id == other;
+}
+
+// Index of the "yes" option of a yes/no question in its usual words, or -1.
+int yes_index(const Question& question) {
+  if (question.type != QuestionType::kYesNo || question.options.size() != 2) return -1;
+  for (int yes = 0; yes < 2; yes++) {
+    if (says(question.options[yes], "yes", "true") && says(question.options[1 - yes], "no", "false")) return yes;
+  }
+  return -1;
+}
+
+engine::HeadQuestion head_question(const Question& question) {
+  engine::HeadQuestion head{.instructions = question.text};
+  if (const int yes = yes_index(question); yes >= 0) {
+    head.type = engine::HeadQuestionType::kNoul;
+    head.option_keys = {"false", "true"};
+    head.descriptions = {question.options[1 - yes].description.value_or(""), question.options[yes].description.value_or("")};
+    return head;
+  }
+  const std::size_t levels = question.options.size();
+  head.type = question.type == QuestionType::kScale && levels >= 2 && levels <= 10 ? engine::HeadQuestionType::kScore : engine::HeadQuestionType::kChoice;
+  for (const Option& option : question.options) {
+    head.option_keys.push_back(option.id);
+    const bool needs_text = head.type == engine::HeadQuestionType::kScore;
+    head.descriptions.push_back(option.description.value_or(needs_text ? option.id : ""));
+  }
+  return head;
+}
+
+Answer answer_of(const Question& question, const engine::HeadAnswer& head) {
+  Answer answer{.question_id = question.id, .readout = Readout::kHead, .prompt_version = "llama.cpp"};
+  std::vector<double> probabilities = head.probabilities;
+  if (yes_index(question) == 0) std::swap(probabilities[0], probabilities[1]);
+  double sum = 0;
+  for (const double probability : probabilities) sum += probability;
+  for (std::size_t i = 0; i < probabilities.size(); i++) {
+    probabilities[i] /= sum;
+    // The head gives probabilities only; their logarithm is the score that softmax turns back into them.
+    constexpr double kLeast = 1e-300;
+    answer.options.push_back({.id = question.options[i].id, .probability = probabilities[i], .score = std::log(std::max(probabilities[i], kLeast))});
+  }
+  answer.best = decision::best_option(probabilities);
+  answer.calibrated = false;
+  return answer;
+}
+
+}  // namespace
+
+Result<DecisionReply> LlamaHeadDecider::decide(const DecisionRequest& request) {
+  if (draining_) return Error{ErrorCode::kUnavailable, "The server is shutting down.", ""};
+  if (Status status = validate_request(request, limits_); !status.ok()) return status.error();
+  if (request.readout != Readout::kAuto && request.readout != Readout::kHead) {
+    return invalid_argument("readout", "This model answers through its own decision head; the only readout is head.");
+  }
+  if (request.hidden_state) return invalid_argument("hidden_state", "Models with a decision head of their own give no hidden state.");
+  std::vector<engine::HeadQuestion> questions;
+  for (const Question& question : request.questions) questions.push_back(head_question(question));
+  in_flight_++;
+  const auto start = std::chrono::steady_clock::now();
+  const Result<engine::HeadReply> head = head_->answer(to_json_text(request.state), questions);
+  in_flight_--;
+  if (!head.ok()) return head.error();
+  DecisionReply reply;
+  reply.compute_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  reply.input_tokens = head->input_tokens;
+  reply.computed_rows = head->input_tokens;
+  for (std::size_t i = 0; i < request.questions.size(); i++) reply.answers.push_back(answer_of(request.questions[i], head->answers[i]));
+  return reply;
+}
+
+void LlamaHeadDecider::drain() { draining_ = true; }
+
+}  // namespace assay::service

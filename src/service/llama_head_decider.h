@@ -1,0 +1,32 @@
+#pragma once
+// A decider for models with a decision head of their own: the request in llama.cpp's words, its answers in ours.
+
+#include <atomic>
+#include <memory>
+
+#include "assay/decider.h"
+#include "engine/llama_decision_head.h"
+
+namespace assay::service {
+
+// Thread-safe.
+class LlamaHeadDecider final : public Decider {
+ public:
+  LlamaHeadDecider(std::unique_ptr<engine::LlamaDecisionHead> head, RequestLimits limits, ModelReport report)
+      : head_(std::move(head)), limits_(limits), report_(std::move(report)) {}
+
+  Result<DecisionReply> decide(const DecisionRequest& request) override;
+  const ModelReport& report() const override { return report_; }
+  std::size_t in_flight() const override { return in_flight_.load(); }
+  bool healthy() const override { return !draining_.load(); }
+  void drain() override;
+
+ private:
+  const std::unique_ptr<engine::LlamaDecisionHead> head_;
+  const RequestLimits limits_;
+  const ModelReport report_;
+  std::atomic<std::size_t> in_flight_{0};
+  std::atomic<bool> draining_{false};
+};
+
+}  // namespace assay::service

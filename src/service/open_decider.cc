@@ -1,0 +1,226 @@
+// Decider::open(): a GGUF to a decider, step by step. The only file of this room that needs llama.cpp.
+
+#include <filesystem>
+#include <utility>
+
+#include "assay/build.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/sha256.h"
+#include "decision/prompt.h"
+#include "decision/self_check.h"
+#include "decision/self_check_rows.h"
+#include "engine/llama_encoder.h"
+#include "engine/llama_model.h"
+#include "engine/llama_runtime.h"
+#include "engine/llama_start_check.h"
+#include "service/check_file.h"
+#include "service/llama_head_decider.h"
+#include "service/local_decider.h"
+
+namespace assay {
+namespace {
+
+using service::CheckRecord;
+using service::LocalDecider;
+
+// Keeps a model alive as long as the decider whose parts point into it.
+class OwningDecider final : public Decider {
+ public:
+  OwningDecider(std::unique_ptr<engine::LlamaModel> model, std::unique_ptr<LocalDecider> decider) : model_(std::move(model)), decider_(std::move(decider)) {}
+  Result<DecisionReply> decide(const DecisionRequest& request) override { return decider_->decide(request); }
+  const ModelReport& report() const override { return decider_->report(); }
+  std::size_t in_flight() const override { return decider_->in_flight(); }
+  bool healthy() const override { return decider_->healthy(); }
+  void drain() override { decider_->drain(); }
+
+ private:
+  const std::unique_ptr<engine::LlamaModel> model_;  // before decider_: destroyed after it
+  const std::unique_ptr<LocalDecider> decider_;
+};
+
+const Clock& steady_clock() {
+  static const SteadyClock clock;
+  return clock;
+}
+
+ModelReport report_of_file(const DeciderOptions& options, const engine::ModelFacts& facts) {
+  ModelReport report;
+  report.id = std::filesystem::path(options.model.path).stem().string();
+  report.path = options.model.path;
+  report.architecture = facts.architecture;
+  report.decision_head = facts.decision_head;
+  report.file_bytes = facts.file_bytes;
+  report.memory_free_bytes = engine::machine_memory().free_bytes;
+  return report;
+}
+
+// Everything that would change what the checks find.
+std::string check_settings(const DeciderOptions& options, const std::string& chat_template) {
+  std::string texts = chat_template;
+  for (const decision::SelfCheckRow& row : decision::self_check_rows()) texts += std::string(row.state) + row.question;
+  return std::string(ASSAY_VERSION) + " prompts " + sha256_hex(texts).substr(0, 16) +
+         (options.model.flash_attention ? " flash_attention" : "");
+}
+
+// 1. Loads, and loads again without extra buffers when a decode does not survive.
+Result<std::unique_ptr<engine::LlamaModel>> load_checked(DeciderOptions& options, CheckRecord& record, std::vector<std::string>& warnings) {
+  const bool known = record.start_check_machine == engine::start_check_machine();
+  if (known && !record.extra_buffers) options.model.extra_buffers = false;
+  Result<std::unique_ptr<engine::LlamaModel>> model = engine::LlamaModel::load(options.model);
+  if (!model.ok() || known || !options.start_check) return model;
+  const engine::StartCheck outcome = engine::try_decode_in_child(**model);
+  if (outcome == engine::StartCheck::kSkipped) return model;
+  if (outcome == engine::StartCheck::kDied) {
+    if (!options.model.extra_buffers) {
+      return Error{ErrorCode::kUnsupportedModel, "A trial decode of " + options.model.path + " does not survive on this machine; see `assay doctor`.", "model"};
+    }
+    warnings.emplace_back("A trial decode with packed weights did not survive on this machine, so they are off (slower).");
+    log_line(LogLevel::kWarn, warnings.back());
+    options.model.extra_buffers = false;
+    model = std::unique_ptr<engine::LlamaModel>();  // frees the first copy before the second is loaded
+    model = engine::LlamaModel::load(options.model);
+    if (!model.ok()) return model;
+    if (engine::try_decode_in_child(**model) == engine::StartCheck::kDied) {
+      return Error{ErrorCode::kUnsupportedModel, "A trial decode of " + options.model.path + " does not survive on this machine; see `assay doctor`.", "model"};
+    }
+  }
+  record.start_check_machine = engine::start_check_machine();
+  record.extra_buffers = options.model.extra_buffers;
+  return model;
+}
+
+// 2. What the model and its template are.
+void describe(const engine::LlamaModel& model, const engine::TemplateFacts& tmpl, const CheckRecord& record, ModelReport& report) {
+  report.sha256 = record.model_sha256;
+  report.description = model.description();
+  report.weights_bytes = model.weights_bytes();
+  report.parameters = model.parameters();
+  report.trained_context_tokens = model.trained_context_tokens();
+  report.context_tokens = model.options().context_tokens;
+  report.threads = model.options().threads;
+  report.recurrent = model.recurrent();
+  report.memory_needed_bytes = model.memory_needed_bytes();
+  report.extra_buffers = model.options().extra_buffers;
+  report.chat_template = tmpl.source;
+  report.system_role = tmpl.system_role ? "kept" : "folded into the user turn";
+  if (tmpl.source == "none") report.system_role = "none";
+  report.thinking = tmpl.thinking;
+  report.warnings.insert(report.warnings.end(), tmpl.warnings.begin(), tmpl.warnings.end());
+  if (report.context_tokens > report.trained_context_tokens && report.trained_context_tokens > 0) {
+    report.warnings.push_back("context_tokens is " + std::to_string(report.context_tokens) + ", more than the " +
+                              std::to_string(report.trained_context_tokens) + " that the model was trained for.");
+  }
+}
+
+void describe_labels(const service::Labels& labels, ModelReport& report) {
+  std::size_t letters = 0;
+  for (const std::string& code : labels.codes) letters += code.size() == 1 ? 1 : 0;
+  report.letter_label_count = static_cast<std::int32_t>(labels.codes.size());
+  report.letter_labels = std::to_string(letters) + " letters and " + std::to_string(labels.codes.size() - letters) + " two-letter codes";
+}
+
+// 3. Which readout: the stored result, or the check itself.
+Status choose_readout(const DeciderOptions& options, LocalDecider& decider, CheckRecord& record) {
+  ModelReport& report = decider.mutable_report();
+  if (record.has_readout) {
+    report.readout = record.readout;
+    report.check = record.scores;
+    report.readout_source = "check (stored)";
+  } else if (options.readout_check) {
+    log_line(LogLevel::kInfo, "checking which readout suits this model (once for each model; --readout skips nothing but the choice)");
+    const std::int64_t start_ns = steady_clock().now_ns();
+    const bool can_letters = decider.labels().codes.size() >= 5;
+    std::vector<CheckScore> letters;
+    if (can_letters) {
+      const Result<std::vector<std::size_t>> picked = decider.answer_check(Readout::kLetters);
+      if (!picked.ok()) return picked.error();
+      letters = decision::score_check(Readout::kLetters, *picked);
+    }
+    const Result<std::vector<std::size_t>> picked = decider.answer_check(Readout::kText);
+    if (!picked.ok()) return picked.error();
+    const decision::ReadoutChoice choice = decision::choose_readout(letters, decision::score_check(Readout::kText, *picked));
+    report.readout = can_letters ? choice.readout : Readout::kText;
+    report.check = choice.scores;
+    report.readout_source = can_letters ? "check" : "only one possible";
+    record.has_readout = true;
+    record.readout = report.readout;
+    record.scores = report.check;
+    log_line(LogLevel::kInfo, std::string("readout ") + readout_name(report.readout) + " chosen in " +
+                                  std::to_string(static_cast<int>(steady_clock().ms_since(start_ns) / 1000.0 + 0.5)) + " s");
+  } else {
+    report.readout = Readout::kText;
+    report.readout_source = "default (no check)";
+  }
+  if (options.readout != Readout::kAuto) {
+    report.readout = options.readout;
+    report.readout_source = "setting";
+  }
+  return {};
+}
+
+void warn_of_unreliable_types(ModelReport& report) {
+  for (const QuestionType type : {QuestionType::kChoice, QuestionType::kYesNo, QuestionType::kScale}) {
+    if (decision::reliability_of(report.check, report.readout, type) != Reliability::kUnreliable) continue;
+    report.warnings.push_back(std::string("On the built-in check this model does not beat guessing clearly at questions of type ") + question_type_name(type) +
+                              "; such answers say reliability: unreliable.");
+  }
+  for (const std::string& warning : report.warnings) log_line(LogLevel::kWarn, warning);
+}
+
+Result<std::unique_ptr<Decider>> open_head(const DeciderOptions& options, ModelReport report) {
+  Result<std::unique_ptr<engine::LlamaDecisionHead>> head = engine::LlamaDecisionHead::open(options.model);
+  if (!head.ok()) return head.error();
+  report.description = (*head)->description();
+  report.weights_bytes = (*head)->weights_bytes();
+  report.parameters = (*head)->parameters();
+  report.trained_context_tokens = (*head)->trained_context_tokens();
+  report.vocabulary_tokens = (*head)->vocabulary_tokens();
+  report.context_tokens = (*head)->context_tokens();
+  report.readout = Readout::kHead;
+  report.readout_source = "the model's own decision head (" + report.decision_head + ")";
+  report.chat_template = "model";
+  report.thinking = "none";
+  return std::unique_ptr<Decider>(std::make_unique<service::LlamaHeadDecider>(std::move(head).value(), options.limits, std::move(report)));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Decider>> Decider::open(DeciderOptions options) {
+  const Result<engine::ModelFacts> facts = engine::inspect_gguf(options.model.path);
+  if (!facts.ok()) return facts.error();
+  ModelReport report = report_of_file(options, *facts);
+  if (!facts->decision_head.empty()) return open_head(options, std::move(report));
+  const std::string& own_template = facts->chat_template;
+  const bool is_override = !options.model.chat_template.empty();
+  const std::string chat_template = is_override ? options.model.chat_template : own_template;
+  const std::string settings = check_settings(options, chat_template);
+  const std::optional<CheckRecord> stored = service::read_check_file(options.model.path, options.check_dir, settings);
+  CheckRecord record = stored ? *stored : service::new_check_record(options.model.path, settings);
+  const CheckRecord before = record;
+
+  Result<std::unique_ptr<engine::LlamaModel>> model = load_checked(options, record, report.warnings);
+  if (!model.ok()) return model.error();
+  Result<std::unique_ptr<engine::LlamaEncoder>> encoder = engine::LlamaEncoder::open((*model)->vocabulary(), chat_template, is_override);
+  if (!encoder.ok()) return encoder.error();
+  describe(**model, (*encoder)->facts(), record, report);
+  Result<std::unique_ptr<engine::Decoder>> decoder = (*model)->make_decoder();
+  if (!decoder.ok()) return decoder.error();
+  report.vocabulary_tokens = (*decoder)->limits().vocabulary_tokens;
+  report.hidden_size = (*decoder)->limits().hidden_size;
+  auto scheduler = std::make_unique<engine::Scheduler>(std::move(decoder).value(), steady_clock(),
+                                                       engine::SchedulerOptions{.queue_jobs_max = options.queue_jobs_max});
+  const service::LocalDeciderOptions local = {
+      .limits = options.limits, .special_tokens = options.special_tokens, .prior_cache_tokens = options.prior_cache_tokens};
+  auto decider = std::make_unique<LocalDecider>(std::move(encoder).value(), std::move(scheduler), local, std::move(report));
+  describe_labels(decider->labels(), decider->mutable_report());
+  if (Status status = choose_readout(options, *decider, record); !status.ok()) return status.error();
+  warn_of_unreliable_types(decider->mutable_report());
+  const bool changed = !stored || record.has_readout != before.has_readout || record.start_check_machine != before.start_check_machine;
+  if (changed && !service::write_check_file(options.model.path, options.check_dir, record)) {
+    log_line(LogLevel::kInfo, "no folder to keep the check's result in; it will be made again at the next start");
+  }
+  return std::unique_ptr<Decider>(std::make_unique<OwningDecider>(std::move(model).value(), std::move(decider)));
+}
+
+}  // namespace assay

@@ -1,0 +1,187 @@
+#include "service/question_plan.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "base/assert.h"
+#include "base/sha256.h"
+#include "decision/labels.h"
+#include "decision/prompt.h"
+#include "decision/readout.h"
+
+namespace assay::service {
+namespace {
+
+engine::PromptText prompt_text(const decision::Prompt& prompt) { return {.system = prompt.system, .user = prompt.user, .base_cue = prompt.base_cue}; }
+
+double log_prob(const engine::JobResult& result, const TokenRead& at) {
+  const engine::ReadResult& read = result.reads[at.read];
+  // Rounding in the sum over the vocabulary may lift a near-certain token above 0.
+  return std::min(0.0, static_cast<double>(read.logits[at.target]) - read.log_sum_exp);
+}
+
+Status plan_letters(const Value& state, const Question& question, const Labels& labels, const engine::Encoder& encoder, QuestionPlan& plan) {
+  const std::size_t options = question.options.size();
+  const decision::Prompt prompt = decision::letters_prompt(state, question, std::span(labels.codes).first(options));
+  Result<engine::EncodedPrompt> encoded = encoder.encode_prompt(prompt_text(prompt));
+  if (!encoded.ok()) return encoded.error();
+  plan.prompt = std::move(encoded).value();
+  plan.prompt_version = prompt.version;
+  for (std::size_t i = 0; i < options; i++) {
+    plan.scored_texts.push_back(labels.codes[i]);
+    plan.answer_tokens.push_back({labels.tokens[i]});
+  }
+  return {};
+}
+
+Status plan_text(const Value& state, const Question& question, const engine::Encoder& encoder, QuestionPlan& plan) {
+  const decision::Prompt prompt = decision::text_prompt(state, question);
+  Result<engine::EncodedPrompt> encoded = encoder.encode_prompt(prompt_text(prompt));
+  if (!encoded.ok()) return encoded.error();
+  Result<engine::EncodedPrompt> neutral = encoder.encode_prompt(prompt_text(decision::text_prompt(decision::neutral_state(), question)));
+  if (!neutral.ok()) return neutral.error();
+  plan.prompt = std::move(encoded).value();
+  plan.prompt_version = prompt.version;
+  plan.neutral_tokens = std::move(neutral->tokens);
+  for (const Option& option : question.options) {
+    plan.scored_texts.push_back(decision::option_text(question, option));
+    Result<engine::Tokens> tokens = encoder.encode_answer(plan.scored_texts.back());
+    if (!tokens.ok()) return tokens.error();
+    if (tokens->empty()) return invalid_argument("options", "The words of option \"" + option.id + "\" are no tokens in this model's vocabulary.");
+    plan.answer_tokens.push_back(std::move(tokens).value());
+  }
+  const std::vector<bool> needs_end = decision::needs_end(plan.answer_tokens);
+  for (std::size_t i = 0; i < needs_end.size(); i++) {
+    if (needs_end[i]) plan.answer_tokens[i].push_back(encoder.end_of_answer());
+  }
+  return {};
+}
+
+}  // namespace
+
+Labels find_labels(const engine::Encoder& encoder) {
+  Labels labels;
+  std::unordered_set<engine::TokenId> seen;
+  for (const std::string& code : decision::label_codes()) {
+    const Result<engine::Tokens> tokens = encoder.encode_answer(code);
+    if (!tokens.ok() || tokens->size() != 1) continue;
+    const std::string piece = encoder.piece(tokens->front());
+    const bool spells_itself = piece == code || (piece.size() == code.size() + 1 && piece.ends_with(code) && piece.front() == ' ');
+    if (!spells_itself || !seen.insert(tokens->front()).second) continue;
+    labels.codes.push_back(code);
+    labels.tokens.push_back(tokens->front());
+  }
+  return labels;
+}
+
+engine::Read& JobBuilder::read_at(std::int32_t row) {
+  const auto [at, is_new] = read_of_row_.try_emplace(row, job_.reads.size());
+  if (is_new) job_.reads.push_back({.row = row, .targets = {}, .hidden_state = false});
+  return job_.reads[at->second];
+}
+
+TokenRead JobBuilder::add_target(std::int32_t row, engine::TokenId token) {
+  std::vector<engine::TokenId>& targets = read_at(row).targets;
+  const auto at = std::find(targets.begin(), targets.end(), token);
+  const auto target = static_cast<std::size_t>(at - targets.begin());
+  if (at == targets.end()) targets.push_back(token);
+  return {.read = read_of_row_.at(row), .target = target};
+}
+
+void JobBuilder::add_hidden_state(std::int32_t row) { read_at(row).hidden_state = true; }
+
+std::vector<TokenRead> JobBuilder::add_answer(std::int32_t row, const engine::Tokens& tokens) {
+  std::vector<TokenRead> reads;
+  for (std::size_t i = 0; i < tokens.size(); i++) {
+    reads.push_back(add_target(row, tokens[i]));
+    if (i + 1 < tokens.size()) row = job_.tree.add_path(std::span(tokens).subspan(i, 1), row);
+  }
+  return reads;
+}
+
+Result<QuestionPlan> plan_question(const Value& state, const Question& question, Readout readout, const Labels& labels, const engine::Encoder& encoder) {
+  ASSAY_ASSERT(readout == Readout::kLetters || readout == Readout::kText);
+  QuestionPlan plan;
+  plan.readout = question.options.size() > labels.codes.size() ? Readout::kText : readout;
+  const Status status = plan.readout == Readout::kLetters ? plan_letters(state, question, labels, encoder, plan) : plan_text(state, question, encoder, plan);
+  if (!status.ok()) return status.error();
+  return plan;
+}
+
+void add_reads(QuestionPlan& plan, bool hidden_state, JobBuilder& builder) {
+  for (const engine::Tokens& tokens : plan.answer_tokens) plan.reads.push_back(builder.add_answer(plan.prompt_row, tokens));
+  if (hidden_state) builder.add_hidden_state(plan.prompt_row);
+}
+
+PriorKey prior_key(const QuestionPlan& plan) {
+  PriorKey key = plan.neutral_tokens;
+  for (const engine::Tokens& tokens : plan.answer_tokens) {
+    key.push_back(-1);
+    key.insert(key.end(), tokens.begin(), tokens.end());
+  }
+  return key;
+}
+
+PriorJob prior_job(const QuestionPlan& plan) {
+  PriorJob job;
+  const std::int32_t row = job.builder.add_prompt(plan.neutral_tokens);
+  for (const engine::Tokens& tokens : plan.answer_tokens) job.reads.push_back(job.builder.add_answer(row, tokens));
+  return job;
+}
+
+Priors priors_of(const PriorJob& job, const engine::JobResult& result) {
+  Priors priors;
+  for (const std::vector<TokenRead>& reads : job.reads) {
+    std::vector<double>& numbers = priors.emplace_back();
+    for (const TokenRead& read : reads) numbers.push_back(log_prob(result, read));
+  }
+  return priors;
+}
+
+Result<Answer> answer_question(const Question& question, const QuestionPlan& plan, const engine::JobResult& result, const Priors* priors, bool explain,
+                               const engine::Encoder& encoder) {
+  const bool letters = plan.readout == Readout::kLetters;
+  Answer answer{.question_id = question.id, .readout = plan.readout, .prompt_version = plan.prompt_version};
+  std::vector<double> scores;
+  for (std::size_t i = 0; i < question.options.size(); i++) {
+    OptionAnswer option{.id = question.options[i].id};
+    for (std::size_t t = 0; t < plan.reads[i].size(); t++) {
+      TokenScore token{.token = plan.answer_tokens[i][t], .log_prob = log_prob(result, plan.reads[i][t])};
+      if (priors != nullptr) token.prior_log_prob = (*priors)[i][t];
+      option.log_prob += token.log_prob;
+      option.prior_log_prob += token.prior_log_prob;
+      if (!explain) continue;
+      token.piece = encoder.piece(token.token);
+      option.tokens.push_back(std::move(token));
+    }
+    const TokenRead& first = plan.reads[i].front();
+    option.score = letters ? static_cast<double>(result.reads[first.read].logits[first.target]) : option.log_prob - option.prior_log_prob;
+    if (explain) option.scored_text = plan.scored_texts[i];
+    scores.push_back(option.score);
+    answer.options.push_back(std::move(option));
+  }
+  const Result<std::vector<double>> probabilities = decision::probabilities(scores, 1.0);
+  if (!probabilities.ok()) return probabilities.error();
+  for (std::size_t i = 0; i < scores.size(); i++) answer.options[i].probability = (*probabilities)[i];
+  answer.best = decision::best_option(*probabilities);
+  const engine::ReadResult& end = result.reads[plan.reads.front().front().read];
+  if (letters) {
+    std::vector<float> logits;
+    for (std::size_t i = 0; i < scores.size(); i++) {
+      logits.push_back(static_cast<float>(scores[i]));
+      answer.label_tokens.push_back(plan.answer_tokens[i].front());
+    }
+    answer.allowed_mass = decision::allowed_mass(logits, end.log_sum_exp);
+    answer.argmax_token = end.argmax;
+  }
+  answer.hidden_state = end.hidden;
+  answer.prompt_sha256 = sha256_hex(plan.prompt.text);
+  answer.prompt_tokens = static_cast<std::int32_t>(plan.prompt.tokens.size());
+  if (explain) {
+    answer.prompt = plan.prompt.text;
+    answer.prompt_token_ids = plan.prompt.tokens;
+  }
+  return answer;
+}
+
+}  // namespace assay::service
