@@ -99,7 +99,8 @@ std::string explain_text(const Answer& answer) {
                       fixed(token.log_prob, 6), fixed(token.prior_log_prob, 6)});
     }
   }
-  return out + text_table({Align::kLeft, Align::kRight, Align::kLeft, Align::kRight, Align::kRight, Align::kRight}, rows);
+  return out +
+         text_table({Align::kLeft, Align::kRight, Align::kLeft, Align::kRight, Align::kRight, Align::kRight}, rows);
 }
 
 }  // namespace assay::cli

@@ -77,8 +77,8 @@ Error unknown_word(const CommandSpec& command, const std::vector<std::string>& w
   }
   const std::string name = flag->substr(flag->find_first_not_of('-'), flag->find('=') - flag->find_first_not_of('-'));
   const std::string shown = flag->substr(0, flag->find('='));
-  return invalid_argument(shown, "'assay " + command.name + "' has no flag '" + shown + "'" +
-                                     suggestion_text(name, known, "--"));
+  return invalid_argument(
+      shown, "'assay " + command.name + "' has no flag '" + shown + "'" + suggestion_text(name, known, "--"));
 }
 
 Error unknown_command(const std::vector<CommandSpec>& commands, const std::string& word) {
@@ -104,8 +104,8 @@ Status check_config_keys(const std::vector<CommandSpec>& commands, const std::ve
                                             suggestion_text(entry.section, sections));
     }
     if (std::find(keys.begin(), keys.end(), entry.key) == keys.end()) {
-      return invalid_argument("config", "the config file has an unknown key '" + entry.key + "'" +
-                                            suggestion_text(entry.key, keys));
+      return invalid_argument(
+          "config", "the config file has an unknown key '" + entry.key + "'" + suggestion_text(entry.key, keys));
     }
   }
   return Status();

@@ -23,7 +23,6 @@ struct ParsedCommand {
 // others alone. `--config FILE` or ASSAY_CONFIG names the config file. Errors are usage errors in one sentence
 // (kInvalidArgument, kNotFound for the config file), with the nearest name where a flag, command or key is unknown.
 Result<ParsedCommand> parse_command_line(const std::vector<CommandSpec>& commands,
-                                         const std::vector<std::string>& arguments,
-                                         const ReadEnvironment& environment);
+                                         const std::vector<std::string>& arguments, const ReadEnvironment& environment);
 
 }  // namespace assay::cli

@@ -13,7 +13,8 @@ class CommandLineTest : public testing::Test {
  protected:
   CommandLineTest() {
     commands_.push_back({.name = "serve", .summary = "Serve", .examples = "", .options = {}});
-    commands_.push_back({.name = "score", .summary = "Score rows", .examples = "Example: assay score x", .options = {}});
+    commands_.push_back(
+        {.name = "score", .summary = "Score rows", .examples = "Example: assay score x", .options = {}});
     commands_[0].options = {
         with_short_name(number_option("threads", "N", "Threads", &threads_, 0, 64), "t"),
         switch_option("no-mmap", "Read", &no_mmap_),

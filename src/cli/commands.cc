@@ -3,8 +3,8 @@
 namespace assay::cli {
 
 std::vector<CommandSpec> all_commands(CommandFlags& flags) {
-  return {decide_command(flags.decide),   score_command(flags.score),     eval_command(flags.eval),
-          serve_command(flags.serve),     inspect_command(flags.inspect), doctor_command(flags.doctor),
+  return {decide_command(flags.decide),   score_command(flags.score),          eval_command(flags.eval),
+          serve_command(flags.serve),     inspect_command(flags.inspect),      doctor_command(flags.doctor),
           version_command(flags.version), completion_command(flags.completion)};
 }
 

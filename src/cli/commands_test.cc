@@ -56,8 +56,9 @@ TEST_F(CommandsTest, EveryCommandHasCompleteHelp) {
 }
 
 TEST_F(CommandsTest, DecideTakesOptionsWithEqualsSigns) {
-  ASSERT_TRUE(parse({"decide", "--state", "s", "-q", "What?", "--option", "refund=Wants money back", "--option=info",
-                     "--json"}).ok());
+  ASSERT_TRUE(
+      parse({"decide", "--state", "s", "-q", "What?", "--option", "refund=Wants money back", "--option=info", "--json"})
+          .ok());
   EXPECT_EQ(flags_.decide.question.options, (std::vector<std::string>{"refund=Wants money back", "info"}));
   EXPECT_TRUE(flags_.decide.json);
 }
@@ -65,11 +66,37 @@ TEST_F(CommandsTest, DecideTakesOptionsWithEqualsSigns) {
 TEST_F(CommandsTest, ModelFlagsReachTheDeciderOptions) {
   const TempDir dir;
   const std::string chat_template = dir.write("t.jinja", "{{ x }}");
-  ASSERT_TRUE(parse({"serve", "m.gguf", "-t", "3", "-c", "4096", "--batch-tokens", "64", "--sequences-max", "8",
-                     "--gpu-layers", "-1", "--flash-attention", "--no-extra-buffers", "--no-mmap", "--chat-template",
-                     chat_template, "--readout", "text", "--special-tokens", "reject", "--no-readout-check",
-                     "--no-start-check", "--check-dir", "d", "--options-max", "9", "--queue-jobs-max", "5"},
-                    {{"ASSAY_MODEL", "env.gguf"}}).ok());
+  ASSERT_TRUE(parse({"serve",
+                     "m.gguf",
+                     "-t",
+                     "3",
+                     "-c",
+                     "4096",
+                     "--batch-tokens",
+                     "64",
+                     "--sequences-max",
+                     "8",
+                     "--gpu-layers",
+                     "-1",
+                     "--flash-attention",
+                     "--no-extra-buffers",
+                     "--no-mmap",
+                     "--chat-template",
+                     chat_template,
+                     "--readout",
+                     "text",
+                     "--special-tokens",
+                     "reject",
+                     "--no-readout-check",
+                     "--no-start-check",
+                     "--check-dir",
+                     "d",
+                     "--options-max",
+                     "9",
+                     "--queue-jobs-max",
+                     "5"},
+                    {{"ASSAY_MODEL", "env.gguf"}})
+                  .ok());
   EXPECT_EQ(flags_.serve.positional_model, "m.gguf");
   EXPECT_EQ(flags_.serve.model.model, "env.gguf");
   const Result<DeciderOptions> options = decider_options(flags_.serve.model);

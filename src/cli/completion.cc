@@ -149,9 +149,10 @@ CommandSpec completion_command(CompletionFlags& flags) {
   shell.choices = shells();
   return {.name = "completion",
           .summary = "Print a completion script for a shell",
-          .examples = "Examples:\n  source <(assay completion bash)\n"
-                      "  assay completion zsh > ~/.zfunc/_assay      (a folder of $fpath)\n"
-                      "  assay completion fish > ~/.config/fish/completions/assay.fish",
+          .examples =
+              "Examples:\n  source <(assay completion bash)\n"
+              "  assay completion zsh > ~/.zfunc/_assay      (a folder of $fpath)\n"
+              "  assay completion fish > ~/.config/fish/completions/assay.fish",
           .options = {shell}};
 }
 
@@ -169,11 +170,16 @@ std::string bash_completion(const std::vector<CommandSpec>& commands) {
          "  local cur=\"${COMP_WORDS[COMP_CWORD]}\" prev=\"${COMP_WORDS[COMP_CWORD-1]}\" command= i\n"
          "  COMPREPLY=()\n"
          "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
-         "    case \"${COMP_WORDS[i]}\" in " + joined(names, "|") + ") command=\"${COMP_WORDS[i]}\"; break ;; esac\n"
+         "    case \"${COMP_WORDS[i]}\" in " +
+         joined(names, "|") +
+         ") command=\"${COMP_WORDS[i]}\"; break ;; esac\n"
          "  done\n"
-         "  case \"$command:$prev\" in\n" + values + "  esac\n"
+         "  case \"$command:$prev\" in\n" +
+         values +
+         "  esac\n"
          "  case \"$command\" in\n"
-         "    '') COMPREPLY=($(compgen -W \"" + joined(names, " ") + " --help --version\" -- \"$cur\")) ;;\n" + cases +
+         "    '') COMPREPLY=($(compgen -W \"" +
+         joined(names, " ") + " --help --version\" -- \"$cur\")) ;;\n" + cases +
          "  esac\n"
          "}\n"
          "complete -F _assay assay\n";
@@ -194,10 +200,14 @@ std::string zsh_completion(const std::vector<CommandSpec>& commands) {
          "  _arguments -C '1:command:->command' '*::argument:->argument'\n"
          "  case $state in\n"
          "    command)\n"
-         "      commands=(\n" + described + "      )\n"
+         "      commands=(\n" +
+         described +
+         "      )\n"
          "      _describe command commands ;;\n"
          "    argument)\n"
-         "      case $line[1] in\n" + cases + "      esac ;;\n"
+         "      case $line[1] in\n" +
+         cases +
+         "      esac ;;\n"
          "  esac\n"
          "}\n"
          "_assay \"$@\"\n";
@@ -206,7 +216,8 @@ std::string zsh_completion(const std::vector<CommandSpec>& commands) {
 std::string fish_completion(const std::vector<CommandSpec>& commands) {
   std::string out = "# Completion of assay for fish\n";
   for (const CommandSpec& command : commands) {
-    out += "complete -c assay -n __fish_use_subcommand -f -a " + command.name + " -d " + fish_quoted(command.summary) + "\n";
+    out += "complete -c assay -n __fish_use_subcommand -f -a " + command.name + " -d " + fish_quoted(command.summary) +
+           "\n";
     for (const OptionSpec& option : flags_of(command)) out += fish_option(command, option);
     const std::vector<std::string> words = positional_words(command);
     if (!words.empty()) {

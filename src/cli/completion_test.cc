@@ -23,7 +23,8 @@ Ended run_shell(const std::string& command) {
   FILE* const pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) return out;
   std::array<char, 4096> buffer{};
-  for (std::size_t size = 0; (size = fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) out.output.append(buffer.data(), size);
+  for (std::size_t size = 0; (size = fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
+    out.output.append(buffer.data(), size);
   out.code = WEXITSTATUS(pclose(pipe));
   return out;
 }
@@ -88,7 +89,8 @@ TEST_F(CompletionTest, OtherShellsReadTheirScripts) {
 
 TEST_F(CompletionTest, UnknownShellsAreNamed) {
   EXPECT_FALSE(completion_script({.shell = ""}, commands_).ok());
-  EXPECT_NE(completion_script({.shell = "bahs"}, commands_).error().message.find("did you mean 'bash'?"), std::string::npos);
+  EXPECT_NE(completion_script({.shell = "bahs"}, commands_).error().message.find("did you mean 'bash'?"),
+            std::string::npos);
   EXPECT_TRUE(completion_script({.shell = "zsh"}, commands_).ok());
 }
 

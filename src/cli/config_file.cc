@@ -29,7 +29,8 @@ Result<std::vector<std::string>> setting_values(const std::string& path, const s
   std::vector<std::string> out;
   if (const Value::Array* const items = value.array()) {
     for (const Value& item : *items) {
-      if (item.is_array() || item.is_object() || item.is_null()) return config_error(path, "'" + key + "' holds no plain values");
+      if (item.is_array() || item.is_object() || item.is_null())
+        return config_error(path, "'" + key + "' holds no plain values");
       out.push_back(to_display_text(item));
     }
     return out;

@@ -14,7 +14,7 @@ struct CsvRecord {
   std::uint64_t end_offset = 0;  // of the first byte behind the record and its line end
   bool terminated = false;       // a line end was there; a last record may lack it
   bool crlf = false;
-  std::string fault;             // empty, or why the record is no CSV; reading goes on behind it
+  std::string fault;  // empty, or why the record is no CSV; reading goes on behind it
 };
 
 // Reads records one by one. Empty lines are skipped. Not thread-safe. The stream must outlive the reader.

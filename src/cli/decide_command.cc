@@ -13,7 +13,8 @@ namespace {
 
 constexpr const char* kExamples =
     "Examples:\n"
-    "  assay decide -m model.gguf --state \"My card was charged twice.\" --question \"What does the customer want?\" \\\n"
+    "  assay decide -m model.gguf --state \"My card was charged twice.\" --question \"What does the customer want?\" "
+    "\\\n"
     "      --option refund=\"Wants money back\" --option info=\"Asks how it works\"\n"
     "  assay decide -m model.gguf --state-file mail.txt --question \"Is this spam?\" --yes-no --json\n"
     "  assay decide -m model.gguf body.json     (the body of POST /v1/decide, a row of `assay score`, or - for stdin)";
@@ -59,19 +60,26 @@ void print_text(const DecideInput& input, const DecisionReply& reply, bool expla
 }  // namespace
 
 CommandSpec decide_command(DecideFlags& flags) {
-  CommandSpec spec{.name = "decide", .summary = "Decide once and print the options' probabilities",
-                   .examples = kExamples, .options = {}};
+  CommandSpec spec{.name = "decide",
+                   .summary = "Decide once and print the options' probabilities",
+                   .examples = kExamples,
+                   .options = {}};
   spec.options.push_back(as_file(as_positional(text_option("FILE", "", "JSON body, or - for stdin", &flags.file))));
-  spec.options.push_back(as_request_only(with_short_name(text_option("state", "TEXT", "What the question is about; "
-                                                                     "default: stdin", &flags.state), "s")));
-  spec.options.push_back(as_request_only(as_file(text_option("state-file", "FILE", "A file that holds the state, or -",
-                                                             &flags.state_file))));
-  spec.options.push_back(as_request_only(switch_option("state-json", "The state is JSON: an object or an array",
-                                                       &flags.state_json)));
+  spec.options.push_back(as_request_only(with_short_name(text_option("state", "TEXT",
+                                                                     "What the question is about; "
+                                                                     "default: stdin",
+                                                                     &flags.state),
+                                                         "s")));
+  spec.options.push_back(as_request_only(
+      as_file(text_option("state-file", "FILE", "A file that holds the state, or -", &flags.state_file))));
+  spec.options.push_back(
+      as_request_only(switch_option("state-json", "The state is JSON: an object or an array", &flags.state_json)));
   for (OptionSpec& option : question_options(flags.question)) spec.options.push_back(std::move(option));
   spec.options.push_back(as_request_only(switch_option("json", "Print JSON on a terminal, too", &flags.json)));
-  spec.options.push_back(as_request_only(switch_option("explain", "Show the exact prompt, its token ids and what each "
-                                                                  "option's tokens scored", &flags.explain)));
+  spec.options.push_back(as_request_only(switch_option("explain",
+                                                       "Show the exact prompt, its token ids and what each "
+                                                       "option's tokens scored",
+                                                       &flags.explain)));
   for (OptionSpec& option : model_options(flags.model)) spec.options.push_back(std::move(option));
   return spec;
 }

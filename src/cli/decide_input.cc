@@ -87,8 +87,9 @@ Result<DecideInput> read_decide_input(const DecideFlags& flags, const Streams& s
     return decide_input_from_json(*text);
   }
   if (!flags.question.any() && flags.state.empty() && flags.state_file.empty()) {
-    return invalid_argument("--question", "nothing to decide: give --state, --question and --option, or a JSON file "
-                                          "('assay decide --help' has examples)");
+    return invalid_argument("--question",
+                            "nothing to decide: give --state, --question and --option, or a JSON file "
+                            "('assay decide --help' has examples)");
   }
   Result<Question> question = question_from_flags(flags.question);
   if (!question.ok()) return question.error();

@@ -59,8 +59,9 @@ std::uint64_t free_memory(const MachineFacts& facts) {
 
 Finding check_memory(const MachineFacts& facts) {
   const std::uint64_t free_bytes = free_memory(facts);
-  const std::string what = size_text(free_bytes) + " of memory free" +
-                           (facts.memory_limit_bytes ? " below this container's limit of " + size_text(*facts.memory_limit_bytes) : "");
+  const std::string what =
+      size_text(free_bytes) + " of memory free" +
+      (facts.memory_limit_bytes ? " below this container's limit of " + size_text(*facts.memory_limit_bytes) : "");
   const std::string fix = "end other programs, raise the container's memory limit, or take a smaller quantisation";
   if (facts.model_bytes > free_bytes) return fatal(what + ", the model alone has " + size_text(facts.model_bytes), fix);
   if (facts.model_bytes + kWorkBytes > free_bytes) return warning(what + ", which is tight for this model", fix);
@@ -82,8 +83,8 @@ Finding check_cpu(const MachineFacts& facts) {
   if (facts.is_x86 && !facts.cpu_flags.empty() && !facts.cpu_flags.contains("avx2")) {
     return warning("this CPU has no AVX2: decisions will be very slow", "use a machine with AVX2 (most since 2013)");
   }
-  const bool slow_build = facts.is_x86 && facts.cpu_flags.contains("avx2") &&
-                          std::find(built.begin(), built.end(), "AVX2") == built.end();
+  const bool slow_build =
+      facts.is_x86 && facts.cpu_flags.contains("avx2") && std::find(built.begin(), built.end(), "AVX2") == built.end();
   if (slow_build) {
     return warning("this CPU has AVX2, but this program does not use it", "build it with the release preset here");
   }
@@ -93,28 +94,34 @@ Finding check_cpu(const MachineFacts& facts) {
 Finding check_threads(const MachineFacts& facts) {
   const std::int32_t cores = facts.build.cores;
   if (facts.cpu_limit && facts.threads_asked > *facts.cpu_limit) {
-    return warning(std::to_string(facts.threads_asked) + " threads on a container limit of " + fixed(*facts.cpu_limit, 1) +
-                       " cores will be throttled", "set --threads to the limit");
+    return warning(std::to_string(facts.threads_asked) + " threads on a container limit of " +
+                       fixed(*facts.cpu_limit, 1) + " cores will be throttled",
+                   "set --threads to the limit");
   }
   if (cores > 0 && facts.threads_asked > cores) {
-    return warning(std::to_string(facts.threads_asked) + " threads on " + std::to_string(cores) + " cores slow each other down",
-                   "leave --threads away, or set it to " + std::to_string(cores));
+    return warning(
+        std::to_string(facts.threads_asked) + " threads on " + std::to_string(cores) + " cores slow each other down",
+        "leave --threads away, or set it to " + std::to_string(cores));
   }
   if (facts.cpu_limit && facts.threads_asked == 0 && *facts.cpu_limit < cores) {
     return warning("this container may use " + fixed(*facts.cpu_limit, 1) + " of " + std::to_string(cores) + " cores",
                    "set --threads to at most " + fixed(std::max(1.0, *facts.cpu_limit), 0));
   }
-  return good(facts.threads_asked == 0 ? "threads: one for each core" : "threads: " + std::to_string(facts.threads_asked));
+  return good(facts.threads_asked == 0 ? "threads: one for each core"
+                                       : "threads: " + std::to_string(facts.threads_asked));
 }
 
 Finding check_results_folder(const MachineFacts& facts) {
   const std::string fix = "name a writable folder with --check-dir";
   if (!facts.model_folder_writable && !facts.cache_folder_writable) {
-    return warning("neither the model's folder nor '" + facts.cache_folder + "' is writable: the built-in check runs at "
-                   "every start", fix);
+    return warning("neither the model's folder nor '" + facts.cache_folder +
+                       "' is writable: the built-in check runs at "
+                       "every start",
+                   fix);
   }
   if (facts.disk_free_bytes < kDiskWantedBytes) {
-    return warning("only " + size_text(facts.disk_free_bytes) + " of disk left for check results", "free some, or " + fix);
+    return warning("only " + size_text(facts.disk_free_bytes) + " of disk left for check results",
+                   "free some, or " + fix);
   }
   if (!facts.model_folder_writable && !facts.model_path.empty()) {
     return good("the model's folder is read-only; check results go to '" + facts.cache_folder + "'");
@@ -140,17 +147,19 @@ Value findings_value(const MachineFacts& facts, const std::vector<Finding>& find
     if (!finding.fix.empty()) members.push_back({"fix", Value(finding.fix)});
     list.push_back(Value(std::move(members)));
   }
-  return Value(Value::Object{{"healthy", Value(healthy)},
-                             {"findings", Value(std::move(list))},
-                             {"build", build_value(facts.build)}});
+  return Value(Value::Object{
+      {"healthy", Value(healthy)}, {"findings", Value(std::move(list))}, {"build", build_value(facts.build)}});
 }
 
 }  // namespace
 
 CommandSpec doctor_command(DoctorFlags& flags) {
-  CommandSpec spec{.name = "doctor", .summary = "Check this machine and the set-up; each finding has its fix",
-                   .examples = "", .options = {}};
-  spec.options.push_back(with_short_name(number_option("port", "N", "The port that serve would use", &flags.port, 1, 65535), "p"));
+  CommandSpec spec{.name = "doctor",
+                   .summary = "Check this machine and the set-up; each finding has its fix",
+                   .examples = "",
+                   .options = {}};
+  spec.options.push_back(
+      with_short_name(number_option("port", "N", "The port that serve would use", &flags.port, 1, 65535), "p"));
   spec.options.push_back(as_request_only(switch_option("json", "Print one JSON object", &flags.json)));
   for (OptionSpec& option : model_options(flags.model)) spec.options.push_back(std::move(option));
   return spec;
@@ -170,7 +179,9 @@ int run_doctor(const DoctorFlags& flags, const MachineFacts& facts, Streams& str
     return healthy ? kExitOk : kExitFailed;
   }
   for (const Finding& finding : findings) {
-    const char* const mark = finding.level == FindingLevel::kGood ? "ok      " : finding.level == FindingLevel::kWarning ? "warning " : "FATAL   ";
+    const char* const mark = finding.level == FindingLevel::kGood      ? "ok      "
+                             : finding.level == FindingLevel::kWarning ? "warning "
+                                                                       : "FATAL   ";
     streams.out << mark << finding.what << "\n";
     if (!finding.fix.empty()) streams.out << "        fix: " << finding.fix << "\n";
   }

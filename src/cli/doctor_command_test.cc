@@ -59,9 +59,11 @@ TEST(Doctor, FindsShortMemory) {
   MachineFacts facts = sound_facts();
   facts.memory_limit_bytes = 2 * kGiB;
   facts.memory_used_bytes = kGiB + kGiB / 2;
-  EXPECT_EQ(bad(facts), "fatal: 512.0 MiB of memory free below this container's limit of 2.0 GiB, the model alone has 1.0 GiB\n");
+  EXPECT_EQ(bad(facts),
+            "fatal: 512.0 MiB of memory free below this container's limit of 2.0 GiB, the model alone has 1.0 GiB\n");
   facts.memory_used_bytes = kGiB - 1024;
-  EXPECT_EQ(bad(facts), "warning: 1.0 GiB of memory free below this container's limit of 2.0 GiB, which is tight for this model\n");
+  EXPECT_EQ(bad(facts),
+            "warning: 1.0 GiB of memory free below this container's limit of 2.0 GiB, which is tight for this model\n");
 }
 
 TEST(Doctor, FindsAnotherCpu) {
@@ -130,8 +132,10 @@ TEST(MachineFactsTest, ReadsModelLimitsAndCpuFlags) {
   dir.write("cpuinfo", "processor : 0\nflags\t\t: fpu avx2 amx_int8\n");
   ModelFlags model;
   model.model = dir.write("m.gguf", "GGUF and more");
-  const MachinePaths paths{.cpuinfo = dir.path("cpuinfo"), .cgroup_of_process = dir.path("self"),
-                           .cgroup_root = dir.path("cgroup"), .cache_home = dir.path("cache")};
+  const MachinePaths paths{.cpuinfo = dir.path("cpuinfo"),
+                           .cgroup_of_process = dir.path("self"),
+                           .cgroup_root = dir.path("cgroup"),
+                           .cache_home = dir.path("cache")};
   const MachineFacts facts = read_machine_facts({}, model, 8080, paths);
   EXPECT_TRUE(facts.model_exists && facts.model_readable && facts.model_is_gguf && facts.model_folder_writable);
   EXPECT_EQ(facts.model_bytes, 13u);

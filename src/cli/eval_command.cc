@@ -97,14 +97,15 @@ int print_result(const EvalFlags& flags, Streams& streams, const EvalResult& res
 CommandSpec eval_command(EvalFlags& flags) {
   CommandSpec spec{.name = "eval", .summary = "Measure a model on labelled rows", .examples = kExamples, .options = {}};
   std::vector<OptionSpec>& out = spec.options;
-  out.push_back(as_file(as_positional(list_option("FILE", "", "JSONL with labelled rows, or - for stdin", &flags.files))));
+  out.push_back(
+      as_file(as_positional(list_option("FILE", "", "JSONL with labelled rows, or - for stdin", &flags.files))));
   out.push_back(as_request_only(switch_option("json", "Print one JSON object", &flags.json)));
-  out.push_back(as_request_only(as_file(text_option("report", "FILE", "Write an HTML page with diagrams and the wrong rows",
-                                                    &flags.report))));
+  out.push_back(as_request_only(
+      as_file(text_option("report", "FILE", "Write an HTML page with diagrams and the wrong rows", &flags.report))));
   out.push_back(as_request_only(choice_option("option-order", "JevBench choice rows: the options' order",
                                               {"criteria", "labels", "reversed"}, &flags.option_order)));
-  out.push_back(as_request_only(number_option("limit", "N", "Only the first N rows of each file; 0: all", &flags.limit, 0,
-                                              1'000'000'000)));
+  out.push_back(as_request_only(
+      number_option("limit", "N", "Only the first N rows of each file; 0: all", &flags.limit, 0, 1'000'000'000)));
   for (OptionSpec& option : model_options(flags.model)) out.push_back(std::move(option));
   return spec;
 }
@@ -121,10 +122,17 @@ int run_eval(const EvalFlags& flags, Streams& streams, const RunContext& context
   }
   Result<std::unique_ptr<Decider>> decider = open(std::move(*options));
   if (!decider.ok()) return report_error(streams.err, decider.error());
-  EvalResult result{.model = (*decider)->report().id, .asked_readout = flags.model.readout,
-                    .option_order = flags.option_order, .files = flags.files, .rows = {}};
-  Progress progress(streams.err, context.clock, {.what = "eval", .rows = rows.size(), .already = 0,
-                                                 .log_interval_ms = 10'000, .terminal = streams.err_is_terminal});
+  EvalResult result{.model = (*decider)->report().id,
+                    .asked_readout = flags.model.readout,
+                    .option_order = flags.option_order,
+                    .files = flags.files,
+                    .rows = {}};
+  Progress progress(streams.err, context.clock,
+                    {.what = "eval",
+                     .rows = rows.size(),
+                     .already = 0,
+                     .log_interval_ms = 10'000,
+                     .terminal = streams.err_is_terminal});
   for (const FileRow& row : rows) {
     if (context.stop) break;
     result.rows.push_back(ask(row, **decider, context.clock));

@@ -13,7 +13,7 @@ struct EvalFlags {
   ModelFlags model;
   std::vector<std::string> files;
   std::string option_order = "criteria";
-  std::string report;   // an HTML file to write; empty: none
+  std::string report;       // an HTML file to write; empty: none
   std::uint64_t limit = 0;  // rows of each file; 0: all
   bool json = false;
 };

@@ -13,15 +13,17 @@ namespace {
 
 // Right, wrong, right and refused, in this order.
 constexpr const char* kEasy =
-    R"({"id":"e1","family":"intent","state":"say b","labels":["b","a"],"expected":"b","question":{"type":"choice","instructions":"Q","criteria":{"a":"A","b":"B"}}})"
+    R"({"id":"e1","family":"intent","state":"pick b","labels":["b","a"],"expected":"b",)"
+    R"("question":{"type":"choice","instructions":"Q","criteria":{"a":"A","b":"B"}}})"
     "\n"
-    R"({"id":"e2","family":"fact","state":"<script>say</script> yes","labels":["no","yes"],"expected":"no","question":{"type":"noul","instructions":"Q & A","criteria":null}})"
+    R"({"id":"e2","family":"fact","state":"<script>say</script> yes","labels":["no","yes"],"expected":"no",)"
+    R"("question":{"type":"noul","instructions":"Q & A","criteria":null}})"
     "\n";
-constexpr const char* kHard =
-    R"({"id":"h1","family":"fact","state":{"level":"2"},"labels":["0","1","2"],"expected":2,"question":{"type":"score","instructions":"Q","criteria":["low","mid","high"]}})"
-    "\n"
-    R"({"id":"h2","state":"too long","question":"Q","options":["a","b"],"expected":"a"})"
-    "\n";
+constexpr const char* kHard = R"({"id":"h1","family":"fact","state":{"level":"2"},"labels":["0","1","2"],"expected":2,)"
+                              R"("question":{"type":"score","instructions":"Q","criteria":["low","mid","high"]}})"
+                              "\n"
+                              R"({"id":"h2","state":"too long","question":"Q","options":["a","b"],"expected":"a"})"
+                              "\n";
 
 class EvalTest : public testing::Test {
  protected:
@@ -90,8 +92,8 @@ TEST_F(EvalTest, PrintsOneJsonObject) {
 
 TEST_F(EvalTest, PrintsTables) {
   ASSERT_EQ(run(), 0);
-  for (const char* part : {"all             4      2    50.0 %", "by family", "  intent", "by type", "  scale", "refused rows",
-                           "h2: state has 9 tokens"}) {
+  for (const char* part : {"all           4      2    50.0 %", "by family", "  intent", "by type", "  scale",
+                           "refused rows", "h2: state has 9 tokens"}) {
     EXPECT_NE(out_.str().find(part), std::string::npos) << part << "\n" << out_.str();
   }
   EXPECT_EQ(out_.str().find("warning"), std::string::npos);
@@ -104,8 +106,8 @@ TEST_F(EvalTest, WritesASelfContainedReport) {
   flags_.report = dir_.path("report.html");
   ASSERT_EQ(run(), 0) << err_.str();
   const std::string page = dir_.read("report.html");
-  for (const char* part : {"<!doctype html>", "<svg", "Reliability", "Latency", "&lt;script&gt;say&lt;/script&gt; yes", "Q &amp; A",
-                           "Wrong rows (2)", "refused: state has 9 tokens", "p95"}) {
+  for (const char* part : {"<!doctype html>", "<svg", "Reliability", "Latency", "&lt;script&gt;say&lt;/script&gt; yes",
+                           "Q &amp; A", "Wrong rows (2)", "refused: state has 9 tokens", "p95"}) {
     EXPECT_NE(page.find(part), std::string::npos) << part;
   }
   for (const char* part : {"<script", "http://", "https://", "nan", "inf<"}) {
@@ -128,7 +130,9 @@ TEST_F(EvalTest, LimitAndOptionOrder) {
 }
 
 TEST_F(EvalTest, RowsWithoutARightAnswerEndTheCommand) {
-  flags_.files = {dir_.write("rows.jsonl", std::string(kHard) + R"({"id":"x","state":"s","question":"Q","options":["a"]})" "\n")};
+  flags_.files = {dir_.write("rows.jsonl", std::string(kHard) +
+                                               R"({"id":"x","state":"s","question":"Q","options":["a"]})"
+                                               "\n")};
   EXPECT_EQ(run(), 2);
   EXPECT_NE(err_.str().find("row 3: 'expected' is missing"), std::string::npos) << err_.str();
   EXPECT_EQ(asked_, 0);

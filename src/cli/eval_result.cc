@@ -148,7 +148,8 @@ Value eval_value(const EvalResult& result) {
   Value::Array errors;
   for (const EvalRow* row : rows) {
     if (row->outcome) continue;
-    errors.push_back(Value(Value::Object{{"id", Value(row->id)}, {"file", Value(row->file)}, {"error", error_value(row->error)}}));
+    errors.push_back(
+        Value(Value::Object{{"id", Value(row->id)}, {"file", Value(row->file)}, {"error", error_value(row->error)}}));
   }
   out.push_back({"errors", Value(std::move(errors))});
   return Value(std::move(out));

@@ -21,9 +21,9 @@ struct EvalRow {
   std::string family;  // empty: none
   QuestionType type = QuestionType::kChoice;
   std::string question;
-  std::string state;     // as text
-  std::string expected;  // the option's id
-  std::string answered;  // the option's id; empty when there is an error
+  std::string state;               // as text
+  std::string expected;            // the option's id
+  std::string answered;            // the option's id; empty when there is an error
   std::optional<Outcome> outcome;  // nothing when there is an error
   Error error;                     // only meaningful without an outcome
   Readout readout = Readout::kLetters;
@@ -49,9 +49,9 @@ struct EvalNumbers {
 };
 
 struct EvalResult {
-  std::string model;           // its id
-  std::string asked_readout;   // "auto", "letters", "text"
-  std::string option_order;    // "criteria", "labels", "reversed"
+  std::string model;          // its id
+  std::string asked_readout;  // "auto", "letters", "text"
+  std::string option_order;   // "criteria", "labels", "reversed"
   std::vector<std::string> files;
   std::vector<EvalRow> rows;
 };

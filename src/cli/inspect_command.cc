@@ -67,16 +67,19 @@ std::string check_table(const ModelReport& report) {
                      fixed(score.p_value, 4), score.reliable ? "reliable" : "not above chance"});
   }
   return "\n" + text_table({Align::kLeft, Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight,
-                            Align::kLeft}, lines);
+                            Align::kLeft},
+                           lines);
 }
 
 }  // namespace
 
 CommandSpec inspect_command(InspectFlags& flags) {
-  CommandSpec spec{.name = "inspect", .summary = "Show what is known about a model, and its speed here",
-                   .examples = "Example:\n  assay inspect model.gguf", .options = {}};
-  spec.options.push_back(as_file(as_positional(text_option("GGUF", "", "The model, as --model names it",
-                                                           &flags.positional_model))));
+  CommandSpec spec{.name = "inspect",
+                   .summary = "Show what is known about a model, and its speed here",
+                   .examples = "Example:\n  assay inspect model.gguf",
+                   .options = {}};
+  spec.options.push_back(
+      as_file(as_positional(text_option("GGUF", "", "The model, as --model names it", &flags.positional_model))));
   spec.options.push_back(as_request_only(switch_option("json", "Print one JSON object", &flags.json)));
   for (OptionSpec& option : model_options(flags.model)) spec.options.push_back(std::move(option));
   return spec;
@@ -105,37 +108,36 @@ Value inspect_value(const ModelReport& report, const PrefillSpeed& speed) {
   for (const CheckScore& score : report.check) check.push_back(check_value(score));
   Value::Array warnings;
   for (const std::string& warning : report.warnings) warnings.push_back(Value(warning));
-  return Value(Value::Object{
-      {"id", Value(report.id)},
-      {"path", Value(report.path)},
-      {"sha256", report.sha256.empty() ? Value() : Value(report.sha256)},
-      {"architecture", Value(report.architecture)},
-      {"description", Value(report.description)},
-      {"file_bytes", count_value(report.file_bytes)},
-      {"weights_bytes", count_value(report.weights_bytes)},
-      {"parameters", count_value(report.parameters)},
-      {"vocabulary_tokens", int_value(report.vocabulary_tokens)},
-      {"trained_context_tokens", int_value(report.trained_context_tokens)},
-      {"context_tokens", int_value(report.context_tokens)},
-      {"hidden_size", int_value(report.hidden_size)},
-      {"threads", int_value(report.threads)},
-      {"recurrent", Value(report.recurrent)},
-      {"decision_head", report.decision_head.empty() ? Value() : Value(report.decision_head)},
-      {"chat_template", Value(report.chat_template)},
-      {"system_role", Value(report.system_role)},
-      {"thinking", Value(report.thinking)},
-      {"letter_labels", Value(report.letter_labels)},
-      {"letter_label_count", int_value(report.letter_label_count)},
-      {"readout", Value(readout_name(report.readout))},
-      {"readout_source", Value(report.readout_source)},
-      {"check", Value(std::move(check))},
-      {"memory_needed_bytes", count_value(report.memory_needed_bytes)},
-      {"memory_free_bytes", count_value(report.memory_free_bytes)},
-      {"extra_buffers", Value(report.extra_buffers)},
-      {"prefill", Value(Value::Object{{"tokens", int_value(speed.tokens)},
-                                      {"ms", Value(speed.ms)},
-                                      {"tokens_per_second", Value(speed.tokens_per_second())}})},
-      {"warnings", Value(std::move(warnings))}});
+  return Value(Value::Object{{"id", Value(report.id)},
+                             {"path", Value(report.path)},
+                             {"sha256", report.sha256.empty() ? Value() : Value(report.sha256)},
+                             {"architecture", Value(report.architecture)},
+                             {"description", Value(report.description)},
+                             {"file_bytes", count_value(report.file_bytes)},
+                             {"weights_bytes", count_value(report.weights_bytes)},
+                             {"parameters", count_value(report.parameters)},
+                             {"vocabulary_tokens", int_value(report.vocabulary_tokens)},
+                             {"trained_context_tokens", int_value(report.trained_context_tokens)},
+                             {"context_tokens", int_value(report.context_tokens)},
+                             {"hidden_size", int_value(report.hidden_size)},
+                             {"threads", int_value(report.threads)},
+                             {"recurrent", Value(report.recurrent)},
+                             {"decision_head", report.decision_head.empty() ? Value() : Value(report.decision_head)},
+                             {"chat_template", Value(report.chat_template)},
+                             {"system_role", Value(report.system_role)},
+                             {"thinking", Value(report.thinking)},
+                             {"letter_labels", Value(report.letter_labels)},
+                             {"letter_label_count", int_value(report.letter_label_count)},
+                             {"readout", Value(readout_name(report.readout))},
+                             {"readout_source", Value(report.readout_source)},
+                             {"check", Value(std::move(check))},
+                             {"memory_needed_bytes", count_value(report.memory_needed_bytes)},
+                             {"memory_free_bytes", count_value(report.memory_free_bytes)},
+                             {"extra_buffers", Value(report.extra_buffers)},
+                             {"prefill", Value(Value::Object{{"tokens", int_value(speed.tokens)},
+                                                             {"ms", Value(speed.ms)},
+                                                             {"tokens_per_second", Value(speed.tokens_per_second())}})},
+                             {"warnings", Value(std::move(warnings))}});
 }
 
 std::string inspect_text(const ModelReport& report, const PrefillSpeed& speed) {

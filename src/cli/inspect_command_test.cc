@@ -39,8 +39,8 @@ class InspectTest : public testing::Test {
 TEST_F(InspectTest, PrintsTheReportAndASpeed) {
   flags_.positional_model = "tiny.gguf";
   ASSERT_EQ(run(), 0) << err_.str();
-  for (const char* part : {"architecture   llama", "3.0 MiB", "text (by check)", "built-in check", "0.0384", "not above chance",
-                           "tokens/s", "warning: the template also adds a BOS"}) {
+  for (const char* part : {"architecture   llama", "3.0 MiB", "text (by check)", "built-in check", "0.0384",
+                           "not above chance", "tokens/s", "warning: the template also adds a BOS"}) {
     EXPECT_NE(out_.str().find(part), std::string::npos) << part << "\n" << out_.str();
   }
 }

@@ -39,8 +39,7 @@ Status read_noul(const Value* criteria, Question& question) {
   }
   using Pair = std::pair<const char*, const char*>;
   for (const auto& [id, key] : {Pair{"no", "false"}, Pair{"yes", "true"}}) {
-    Result<std::optional<std::string>> text =
-        description_of(criteria == nullptr ? nullptr : criteria->find(key), key);
+    Result<std::optional<std::string>> text = description_of(criteria == nullptr ? nullptr : criteria->find(key), key);
     if (!text.ok()) return text.error();
     question.options.push_back({id, std::move(*text)});
   }
@@ -59,8 +58,7 @@ Status read_choice(const Value* criteria, const std::vector<std::string>& labels
   if (keys.empty() || (order == OptionOrder::kLabels && !labels.empty())) keys = labels;
   if (order == OptionOrder::kReversed) std::reverse(keys.begin(), keys.end());
   for (const std::string& key : keys) {
-    Result<std::optional<std::string>> text =
-        description_of(criteria == nullptr ? nullptr : criteria->find(key), key);
+    Result<std::optional<std::string>> text = description_of(criteria == nullptr ? nullptr : criteria->find(key), key);
     if (!text.ok()) return text.error();
     question.options.push_back({key, std::move(*text)});
   }

@@ -54,7 +54,8 @@ std::string worst_confusions(const Confusions& counts) {
   if (wrong.size() > kConfusionsMax) wrong.resize(kConfusionsMax);
   std::vector<std::vector<std::string>> table;
   for (const auto& [rows, pair] : wrong) {
-    table.push_back({std::to_string(rows) + " x", one_line(pair.first, kIdWidth), "answered " + one_line(pair.second, kIdWidth)});
+    table.push_back(
+        {std::to_string(rows) + " x", one_line(pair.first, kIdWidth), "answered " + one_line(pair.second, kIdWidth)});
   }
   return text_table({Align::kRight, Align::kLeft, Align::kLeft}, table);
 }

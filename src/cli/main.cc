@@ -64,7 +64,8 @@ int run_small_command(const std::string& name, const CommandFlags& flags, const 
   if (name == "version") return run_version(flags.version, build_report(), streams);
   if (name == "completion") return print_completion(flags, commands, streams);
   return run_doctor(flags.doctor,
-                    read_machine_facts(build_report(), flags.doctor.model, flags.doctor.port, machine_paths()), streams);
+                    read_machine_facts(build_report(), flags.doctor.model, flags.doctor.port, machine_paths()),
+                    streams);
 }
 
 int run_command(const std::string& name, const CommandFlags& flags, const std::vector<CommandSpec>& commands,

@@ -11,18 +11,23 @@ namespace {
 constexpr std::int64_t kInt32Max = std::numeric_limits<std::int32_t>::max();
 
 void add_engine_options(std::vector<OptionSpec>& out, ModelFlags& flags) {
-  out.push_back(with_short_name(number_option("threads", "N", "Threads that compute; 0: one for each physical core this process may use",
-                                              &flags.threads, 0, 1024), "t"));
-  out.push_back(with_short_name(number_option("context-tokens", "N",
-                                              "Longest prompt with its options; 0: what the model was trained for, at most 8192",
-                                              &flags.context_tokens, 0, kInt32Max), "c"));
+  out.push_back(with_short_name(
+      number_option("threads", "N", "Threads that compute; 0: one for each physical core this process may use",
+                    &flags.threads, 0, 1024),
+      "t"));
+  out.push_back(
+      with_short_name(number_option("context-tokens", "N",
+                                    "Longest prompt with its options; 0: what the model was trained for, at most 8192",
+                                    &flags.context_tokens, 0, kInt32Max),
+                      "c"));
   out.push_back(number_option("batch-tokens", "N", "Rows computed at once", &flags.batch_tokens, 1, 1 << 20));
   out.push_back(number_option("sequences-max", "N", "Live branches; each option that is scored as text is one",
                               &flags.sequences_max, 1, 256));
   out.push_back(number_option("gpu-layers", "N", "Layers on a GPU where the build has one; -1: all", &flags.gpu_layers,
                               -1, 10000));
-  out.push_back(switch_option("flash-attention", "Use flash attention: faster on long prompts, but numbers may "
-                                                 "depend on the length of what is computed beside them",
+  out.push_back(switch_option("flash-attention",
+                              "Use flash attention: faster on long prompts, but numbers may "
+                              "depend on the length of what is computed beside them",
                               &flags.flash_attention));
   out.push_back(switch_option("no-extra-buffers", "Keep the weights as the file packs them: slower, less memory",
                               &flags.no_extra_buffers));
@@ -32,8 +37,8 @@ void add_engine_options(std::vector<OptionSpec>& out, ModelFlags& flags) {
 }
 
 void add_decision_options(std::vector<OptionSpec>& out, ModelFlags& flags) {
-  out.push_back(as_file(text_option("chat-template", "FILE", "Jinja chat template that replaces the model's own",
-                                    &flags.chat_template)));
+  out.push_back(as_file(
+      text_option("chat-template", "FILE", "Jinja chat template that replaces the model's own", &flags.chat_template)));
   out.push_back(choice_option("readout", "How probabilities are read; auto: what the built-in check found better",
                               {"auto", "letters", "text"}, &flags.readout));
   out.push_back(choice_option("special-tokens", "Text that spells a control token: take it as plain text, or refuse it",
@@ -46,7 +51,8 @@ void add_decision_options(std::vector<OptionSpec>& out, ModelFlags& flags) {
   out.push_back(number_option("options-max", "N", "Most options of one question", &flags.options_max, 1, 1 << 20));
   out.push_back(number_option("queue-jobs-max", "N", "Accepted requests that may wait; more are refused",
                               &flags.queue_jobs_max, 1, 1 << 20));
-  out.push_back(choice_option("log-level", "Least log level that is written to stderr; default: info for serve, else warn",
+  out.push_back(choice_option("log-level",
+                              "Least log level that is written to stderr; default: info for serve, else warn",
                               {"debug", "info", "warn", "error", "off"}, &flags.log_level));
 }
 
@@ -62,8 +68,9 @@ std::vector<OptionSpec> model_options(ModelFlags& flags) {
 
 Result<DeciderOptions> decider_options(const ModelFlags& flags) {
   if (flags.model.empty()) {
-    return invalid_argument("--model", "no model: name a GGUF with --model or ASSAY_MODEL "
-                                       "(tools/setup fetches the default one into models/)");
+    return invalid_argument("--model",
+                            "no model: name a GGUF with --model or ASSAY_MODEL "
+                            "(tools/setup fetches the default one into models/)");
   }
   DeciderOptions out;
   if (!flags.chat_template.empty()) {

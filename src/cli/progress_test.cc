@@ -10,7 +10,8 @@ namespace {
 TEST(Progress, LogsALineEveryInterval) {
   ManualClock clock;
   std::ostringstream out;
-  Progress progress(out, clock, {.what = "score", .rows = 40, .already = 10, .log_interval_ms = 1000, .terminal = false});
+  Progress progress(out, clock,
+                    {.what = "score", .rows = 40, .already = 10, .log_interval_ms = 1000, .terminal = false});
   for (int i = 0; i < 10; ++i) {
     clock.advance_ms(200);
     progress.step(i == 3);

@@ -13,11 +13,11 @@ constexpr std::int64_t kLevelLimit = 1'000'000;
 std::vector<OptionSpec> question_options(QuestionFlags& flags) {
   std::vector<OptionSpec> out;
   out.push_back(with_short_name(text_option("question", "TEXT", "The question", &flags.question), "q"));
-  out.push_back(with_short_name(
-      list_option("option", "ID[=DESCRIPTION]", "A possible answer and what it means; once for each", &flags.options), "o"));
+  out.push_back(
+      list_option("option", "ID[=DESCRIPTION]", "A possible answer and what it means; once for each", &flags.options));
   out.push_back(switch_option("yes-no", "The options are yes and no", &flags.yes_no));
-  out.push_back(text_option("scale", "LEVELS", "The options are levels: 0..5, or their texts from low to high: bad,ok,good",
-                            &flags.scale));
+  out.push_back(text_option(
+      "scale", "LEVELS", "The options are levels: 0..5, or their texts from low to high: bad,ok,good", &flags.scale));
   for (OptionSpec& spec : out) spec.configurable = false;
   return out;
 }

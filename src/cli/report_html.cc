@@ -22,12 +22,14 @@ p.about { color: #55606e; margin: .2rem 0 1.2rem; overflow-wrap: anywhere; }
 .numbers div { padding: .6rem .9rem; } .numbers b { display: block; font-size: 1.35rem; }
 .numbers span, figcaption { color: #55606e; font-size: .85rem; }
 .drawings { display: grid; grid-template-columns: repeat(auto-fit, minmax(18rem, 1fr)); gap: 1rem; margin-top: 1rem; }
-figure { margin: 0; padding: .8rem; } svg { width: 100%; height: auto; font: 11px system-ui, sans-serif; fill: #55606e; }
+figure { margin: 0; padding: .8rem; }
+svg { width: 100%; height: auto; font: 11px system-ui, sans-serif; fill: #55606e; }
 svg .grid { stroke: #e8ebef; } svg .axis { stroke: #8b95a3; } svg .bar { fill: #bcd3ee; } svg .dot { fill: #1f5fa8; }
 svg .ideal { stroke: #8b95a3; stroke-dasharray: 5 4; } svg .curve { fill: none; stroke: #1f5fa8; stroke-width: 2; }
 svg .mark { stroke: #b4552d; stroke-dasharray: 3 3; }
 .table { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-size: .9rem; }
-th, td { padding: .4rem .7rem; text-align: right; border-bottom: 1px solid #eceff3; white-space: nowrap; vertical-align: top; }
+th, td { padding: .4rem .7rem; text-align: right; border-bottom: 1px solid #eceff3; white-space: nowrap; }
+th, td { vertical-align: top; }
 th { color: #55606e; font-weight: 600; } tr:last-child td { border-bottom: 0; }
 th:first-child, td:first-child, .text th, .text td { text-align: left; }
 td.long { white-space: pre-wrap; overflow-wrap: anywhere; min-width: 16rem; }
@@ -67,7 +69,8 @@ std::string wrong_line(const EvalRow& row) {
   std::string out = "<tr><td>" + html_text(row.id) + "</td><td class=\"long\">" + excerpt(row.state) +
                     "</td><td class=\"long\">" + excerpt(row.question) + "</td><td>" +
                     html_text(one_line(row.expected, 60)) + "</td>";
-  if (!row.outcome) return out + "<td class=\"refused\" colspan=\"3\">refused: " + excerpt(row.error.message) + "</td></tr>\n";
+  if (!row.outcome)
+    return out + "<td class=\"refused\" colspan=\"3\">refused: " + excerpt(row.error.message) + "</td></tr>\n";
   const Outcome& outcome = *row.outcome;
   return out + "<td>" + html_text(one_line(row.answered, 60)) + "</td><td>" +
          fixed(outcome.probabilities[outcome.predicted], 3) + "</td><td>" +
@@ -83,8 +86,10 @@ std::string wrong_table(const EvalResult& result) {
   std::string out = "<h2>Wrong rows (" + std::to_string(wrong) + ")</h2>\n";
   if (wrong == 0) return out + "<p>None.</p>\n";
   if (wrong > kWrongRowsMax) out += "<p>The first " + std::to_string(kWrongRowsMax) + " are shown.</p>\n";
-  return out + "<div class=\"table text\"><table>\n<tr><th>id</th><th>state</th><th>question</th><th>right</th>"
-               "<th>answered</th><th>p of the answer</th><th>p of the right one</th></tr>\n" + lines + "</table></div>\n";
+  return out +
+         "<div class=\"table text\"><table>\n<tr><th>id</th><th>state</th><th>question</th><th>right</th>"
+         "<th>answered</th><th>p of the answer</th><th>p of the right one</th></tr>\n" +
+         lines + "</table></div>\n";
 }
 
 std::string about_line(const EvalResult& result, const EvalNumbers& numbers) {
@@ -101,13 +106,27 @@ std::string html_text(std::string_view bytes) {
   std::string out;
   for (const char c : readable_text(bytes, bytes.size())) {
     switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      case '\'': out += "&#39;"; break;
-      case '\n': case '\t': out += c; break;
-      default: out += static_cast<unsigned char>(c) < 0x20 || c == 0x7F ? ' ' : c;
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      case '\n':
+      case '\t':
+        out += c;
+        break;
+      default:
+        out += static_cast<unsigned char>(c) < 0x20 || c == 0x7F ? ' ' : c;
     }
   }
   return out;
@@ -122,12 +141,15 @@ std::string report_html(const EvalResult& result) {
     if (row->outcome) outcomes.push_back(*row->outcome);
     times_ms.push_back(row->ms);
   }
-  std::string out = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-                    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>Assay evaluation</title>\n"
-                    "<style>" + std::string(kStyle) + "</style>\n</head>\n<body>\n<h1>Assay evaluation</h1>\n";
+  std::string out =
+      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>Assay evaluation</title>\n"
+      "<style>" +
+      std::string(kStyle) + "</style>\n</head>\n<body>\n<h1>Assay evaluation</h1>\n";
   out += about_line(result, numbers);
   out += "<div class=\"numbers\">\n";
-  out += card(percent(numbers.accuracy), std::to_string(numbers.correct) + " of " + std::to_string(numbers.n) + " right");
+  out +=
+      card(percent(numbers.accuracy), std::to_string(numbers.correct) + " of " + std::to_string(numbers.n) + " right");
   out += card(fixed(numbers.brier, 3), "Brier score");
   out += card(fixed(numbers.ece, 3), "expected calibration error");
   out += card(fixed(numbers.p50_ms, 1), "p50 ms") + card(fixed(numbers.p95_ms, 1), "p95 ms");
@@ -135,7 +157,8 @@ std::string report_html(const EvalResult& result) {
   if (numbers.level_error) out += card(fixed(*numbers.level_error, 2), "level error on scales");
   out += "</div>\n<div class=\"drawings\">\n<figure>" + reliability_svg(reliability_bins(outcomes)) +
          "<figcaption>Reliability: the dashed line is perfect calibration; the number is how many answers a bar "
-         "holds.</figcaption></figure>\n<figure>" + latency_svg(times_ms) +
+         "holds.</figcaption></figure>\n<figure>" +
+         latency_svg(times_ms) +
          "<figcaption>Latency: the share of decisions that took at most so long.</figcaption></figure>\n</div>\n";
   out += group_table("file", groups_by_file(result)) + group_table("type", groups_by_type(result)) +
          group_table("family", groups_by_family(result)) + wrong_table(result);

@@ -51,10 +51,10 @@ std::string reliability_svg(const std::vector<ReliabilityBin>& bins) {
   for (const ReliabilityBin& bin : bins) {
     if (bin.count == 0) continue;
     const double width = bin.high - bin.low;
-    out += "<rect class=\"bar\" x=\"" + at_x(bin.low + width * 0.06) + "\" y=\"" + at_y(bin.accuracy) +
-           "\" width=\"" + fixed(kWidth * width * 0.88, 1) + "\" height=\"" + fixed(kHeight * bin.accuracy, 1) +
-           "\"><title>" + std::to_string(bin.count) + " answers, confidence " + fixed(bin.confidence, 3) +
-           ", right " + fixed(bin.accuracy, 3) + "</title></rect>";
+    out += "<rect class=\"bar\" x=\"" + at_x(bin.low + width * 0.06) + "\" y=\"" + at_y(bin.accuracy) + "\" width=\"" +
+           fixed(kWidth * width * 0.88, 1) + "\" height=\"" + fixed(kHeight * bin.accuracy, 1) + "\"><title>" +
+           std::to_string(bin.count) + " answers, confidence " + fixed(bin.confidence, 3) + ", right " +
+           fixed(bin.accuracy, 3) + "</title></rect>";
     out += "<circle class=\"dot\" cx=\"" + at_x(bin.confidence) + "\" cy=\"" + at_y(bin.accuracy) + "\" r=\"3.5\"/>";
     out += label(at_x(bin.low + width / 2), fixed(kBottom - kHeight * bin.accuracy - 5, 1), "middle",
                  std::to_string(bin.count));
@@ -83,8 +83,8 @@ std::string latency_svg(std::vector<double> times_ms) {
     const double ms = percentile(times_ms, share);
     out += line(ms / longest, 0, ms / longest, share, "mark");
     const bool right_half = ms / longest > 0.6;
-    out += label(fixed(kLeft + kWidth * ms / longest + (right_half ? -5 : 5), 1), fixed(kBottom - (share < 0.9 ? 8 : 24), 0),
-                 right_half ? "end" : "start",
+    out += label(fixed(kLeft + kWidth * ms / longest + (right_half ? -5 : 5), 1),
+                 fixed(kBottom - (share < 0.9 ? 8 : 24), 0), right_half ? "end" : "start",
                  std::string(share < 0.9 ? "p50 " : "p95 ") + millisecond_text(ms) + " ms");
   }
   return out + "</svg>";

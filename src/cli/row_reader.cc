@@ -76,8 +76,8 @@ class CsvRowReader final : public RowReader {
   Result<Row> read(const CsvRecord& record, const Value& id) const {
     if (!record.fault.empty()) return invalid_argument("", record.fault);
     if (record.fields.size() != header_.fields.size()) {
-      return invalid_argument("", "the record has " + std::to_string(record.fields.size()) + " fields, the header has " +
-                                      std::to_string(header_.fields.size()));
+      return invalid_argument("", "the record has " + std::to_string(record.fields.size()) +
+                                      " fields, the header has " + std::to_string(header_.fields.size()));
     }
     Row row;
     row.id = id;

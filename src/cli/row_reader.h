@@ -19,9 +19,9 @@ enum class RowFormat { kJsonLines, kCsv };
 std::optional<RowFormat> row_format_of_path(const std::string& path);
 
 struct SourceRow {
-  std::size_t number = 0;  // 1 is the first
-  Result<Row> row;         // a row without an id gets "row-<number>"; a faulty row has an error
-  Value id;                // the row's id, as far as it could be read
+  std::size_t number = 0;            // 1 is the first
+  Result<Row> row;                   // a row without an id gets "row-<number>"; a faulty row has an error
+  Value id;                          // the row's id, as far as it could be read
   std::vector<std::string> columns;  // CSV: the record's fields
 };
 

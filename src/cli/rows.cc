@@ -123,8 +123,8 @@ Result<Row> row_from_json(const Value& value, const RowRules& rules) {
   if (const Status common = read_common(value, row); !common.ok()) return common.error();
   const Value* const question = value.find("question");
   const bool jevbench = question != nullptr && question->is_object();
-  const Status read = jevbench ? read_jevbench_question(value, rules.order, row.question)
-                               : read_question(value, rules, row.question);
+  const Status read =
+      jevbench ? read_jevbench_question(value, rules.order, row.question) : read_question(value, rules, row.question);
   if (!read.ok()) return read.error();
   if (const Value* const expected = value.find("expected"); expected != nullptr && !expected->is_null()) {
     const Result<std::size_t> index = expected_option(*expected, row.question.options);

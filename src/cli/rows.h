@@ -25,7 +25,7 @@ struct Row {
   Value id;            // a string or an integer; null when the row has none
   std::string family;  // empty when the row names none
   Value state;
-  Question question;   // its id is empty
+  Question question;                    // its id is empty
   std::optional<std::size_t> expected;  // index into question.options
 
   std::string id_text() const { return id.is_null() ? "" : to_display_text(id); }

@@ -74,14 +74,14 @@ TEST(Rows, DeciderErrorsAreToldInTheRowsTerms) {
 TEST(Rows, FaultsNameTheField) {
   EXPECT_EQ(fault("[]"), ": a row is a JSON object");
   EXPECT_EQ(fault(R"({"question":"q","options":["a"]})"), "state: 'state' is missing");
-  EXPECT_EQ(fault(R"({"state":3,"question":"q","options":["a"]})"), "state: 'state' is a string, an object or an array");
+  EXPECT_EQ(fault(R"({"state":3,"question":"q","options":["a"]})"),
+            "state: 'state' is a string, an object or an array");
   EXPECT_EQ(fault(R"({"state":"s","options":["a"]})"), "question: 'question' is missing");
   EXPECT_EQ(fault(R"({"state":"s","question":"q"})"), "options: 'options' is missing");
   EXPECT_EQ(fault(R"({"state":"s","question":"q","options":"a"})"), "options: 'options' must be an array");
   EXPECT_EQ(fault(R"({"state":"s","question":"q","options":["a",1]})"),
             "options[1]: an option is an id or an object with an 'id'");
-  EXPECT_EQ(fault(R"({"state":"s","question":"q","options":[{"description":"d"}]})"),
-            "options[0].id: 'id' is missing");
+  EXPECT_EQ(fault(R"({"state":"s","question":"q","options":[{"description":"d"}]})"), "options[0].id: 'id' is missing");
   EXPECT_EQ(fault(R"({"state":"s","question":"q","options":[{"id":"a","description":1}]})"),
             "options[0].description: 'description' must be a string");
   EXPECT_EQ(fault(R"({"state":"s","question":"q","options":["a"],"expected":"b"})"),
@@ -133,8 +133,7 @@ TEST(Rows, JevbenchScoreHasLevelsAndAnIntegerAnswer) {
 
 TEST(Rows, JevbenchFaultsNameTheField) {
   EXPECT_EQ(fault(R"({"state":"s","question":{"instructions":"q"}})"), "question.type: 'type' is missing");
-  EXPECT_EQ(fault(R"({"state":"s","question":{"type":"noul"}})"),
-            "question.instructions: 'instructions' is missing");
+  EXPECT_EQ(fault(R"({"state":"s","question":{"type":"noul"}})"), "question.instructions: 'instructions' is missing");
   EXPECT_EQ(fault(R"({"state":"s","question":{"type":"x","instructions":"q"}})"),
             "question.type: 'question.type' is one of noul, choice, score");
   EXPECT_EQ(fault(R"({"state":"s","question":{"type":"score","instructions":"q","criteria":{}}})"),

@@ -19,8 +19,10 @@ constexpr const char* kExamples =
     "Examples:\n"
     "  assay score rows.jsonl -o scored.jsonl -m model.gguf\n"
     "  assay score mails.csv -o scored.csv -m model.gguf --state-column body --question \"Is this spam?\" --yes-no\n"
-    "A row: {\"id\": \"r1\", \"state\": \"...\", \"question\": \"...\", \"options\": [{\"id\": \"a\", \"description\": \"...\"}, \"b\"],\n"
-    "        \"type\": \"choice|yes_no|scale\", \"expected\": \"a\"}   (id, description, type and expected may be left out)";
+    "A row: {\"id\": \"r1\", \"state\": \"...\", \"question\": \"...\", \"options\": [{\"id\": \"a\", \"description\": "
+    "\"...\"}, \"b\"],\n"
+    "        \"type\": \"choice|yes_no|scale\", \"expected\": \"a\"}   (id, description, type and expected may be left "
+    "out)";
 
 // What a run reads from and writes to, once all of it is known to fit together.
 struct ScorePlan {
@@ -167,23 +169,25 @@ int finish(const ScorePlan& plan, const RowCount& count, const RunContext& conte
 }  // namespace
 
 CommandSpec score_command(ScoreFlags& flags) {
-  CommandSpec spec{.name = "score", .summary = "Answer every row of a JSONL or CSV file", .examples = kExamples,
-                   .options = {}};
+  CommandSpec spec{
+      .name = "score", .summary = "Answer every row of a JSONL or CSV file", .examples = kExamples, .options = {}};
   std::vector<OptionSpec>& out = spec.options;
   out.push_back(as_file(as_positional(text_option("IN", "", "JSONL or CSV, or - for stdin", &flags.input))));
-  out.push_back(as_request_only(as_file(with_short_name(
-      text_option("output", "FILE", "Where the rows go; rows that are there already are kept and skipped", &flags.output), "o"))));
-  out.push_back(as_request_only(choice_option("format", "The input's format; auto: by its name",
-                                              {"auto", "jsonl", "csv"}, &flags.format)));
+  out.push_back(as_request_only(as_file(
+      with_short_name(text_option("output", "FILE",
+                                  "Where the rows go; rows that are there already are kept and skipped", &flags.output),
+                      "o"))));
+  out.push_back(as_request_only(
+      choice_option("format", "The input's format; auto: by its name", {"auto", "jsonl", "csv"}, &flags.format)));
   for (OptionSpec& option : question_options(flags.question)) out.push_back(std::move(option));
-  out.push_back(as_request_only(text_option("state-column", "NAME", "CSV: the column that holds the state",
-                                            &flags.columns.state)));
-  out.push_back(as_request_only(text_option("question-column", "NAME", "CSV: a column that holds each row's question",
-                                            &flags.columns.question)));
-  out.push_back(as_request_only(text_option("id-column", "NAME", "CSV: the column that holds the id",
-                                            &flags.columns.id)));
-  out.push_back(as_request_only(text_option("expected-column", "NAME", "CSV: the column that holds the right answer",
-                                            &flags.columns.expected)));
+  out.push_back(as_request_only(
+      text_option("state-column", "NAME", "CSV: the column that holds the state", &flags.columns.state)));
+  out.push_back(as_request_only(
+      text_option("question-column", "NAME", "CSV: a column that holds each row's question", &flags.columns.question)));
+  out.push_back(
+      as_request_only(text_option("id-column", "NAME", "CSV: the column that holds the id", &flags.columns.id)));
+  out.push_back(as_request_only(
+      text_option("expected-column", "NAME", "CSV: the column that holds the right answer", &flags.columns.expected)));
   out.push_back(as_request_only(switch_option("overwrite", "Start anew instead of going on", &flags.overwrite)));
   out.push_back(number_option("progress-seconds", "N", "Seconds between two progress lines without a terminal",
                               &flags.progress_seconds, 1, 86400));
@@ -199,7 +203,8 @@ int run_score(const ScoreFlags& flags, Streams& streams, const RunContext& conte
   if (!options.ok()) return report_error(streams.err, options.error());
   // Everything about files comes before the model, which takes long to load.
   ScorePlan plan;
-  if (const Status made = make_plan(flags, streams.in, plan); !made.ok()) return report_error(streams.err, made.error());
+  if (const Status made = make_plan(flags, streams.in, plan); !made.ok())
+    return report_error(streams.err, made.error());
   std::ostream& out = flags.output == "-" ? streams.out : plan.output;
   RowCount count;
   if (plan.resumed.rows > 0) streams.err << "score: " << plan.resumed.rows << " rows are there already\n";
@@ -210,8 +215,11 @@ int run_score(const ScoreFlags& flags, Streams& streams, const RunContext& conte
   if (!decider.ok()) return report_error(streams.err, decider.error());
   if (!plan.resumed.has_header) out << plan.writer->header() << std::flush;
   Progress progress(streams.err, context.clock,
-                    {.what = "score", .rows = plan.rows, .already = plan.resumed.rows,
-                     .log_interval_ms = flags.progress_seconds * 1000.0, .terminal = streams.err_is_terminal});
+                    {.what = "score",
+                     .rows = plan.rows,
+                     .already = plan.resumed.rows,
+                     .log_interval_ms = flags.progress_seconds * 1000.0,
+                     .terminal = streams.err_is_terminal});
   const Status scored = score_rows(plan, **decider, out, progress, context, count);
   progress.finish();
   if (!scored.ok()) {

@@ -12,10 +12,10 @@ namespace assay::cli {
 namespace {
 
 constexpr const char* kRows =
-    "{\"id\":\"r1\",\"state\":\"say b\",\"question\":\"Q\",\"options\":[\"a\",\"b\"],\"expected\":\"b\"}\n"
+    "{\"id\":\"r1\",\"state\":\"pick b\",\"question\":\"Q\",\"options\":[\"a\",\"b\"],\"expected\":\"b\"}\n"
     "\n"
-    "{\"id\":2,\"state\":\"say a\",\"question\":\"Q\",\"options\":[\"a\",\"b\"],\"expected\":\"b\"}\n"
-    "{\"state\":\"say c\",\"question\":\"Q\",\"options\":[\"c\"]}\n";
+    "{\"id\":2,\"state\":\"pick a\",\"question\":\"Q\",\"options\":[\"a\",\"b\"],\"expected\":\"b\"}\n"
+    "{\"state\":\"pick c\",\"question\":\"Q\",\"options\":[\"c\"]}\n";
 
 class ScoreTest : public testing::Test {
  protected:
@@ -61,19 +61,21 @@ class ScoreTest : public testing::Test {
 TEST_F(ScoreTest, WritesRowsInInputOrder) {
   ASSERT_EQ(run(), 0) << err_.str();
   ASSERT_EQ(lines().size(), 3u);
-  EXPECT_EQ(lines()[0],
-            R"({"id": "r1", "choice": "b", "probabilities": {"a": 0.3, "b": 0.7}, "readout": "letters", )"
-            R"("calibrated": false, "reliability": "reliable", "allowed_mass": 0.5, "expected": "b", "correct": true})");
+  EXPECT_EQ(
+      lines()[0],
+      R"({"id": "r1", "choice": "b", "probabilities": {"a": 0.3, "b": 0.7}, "readout": "letters", )"
+      R"("calibrated": false, "reliability": "reliable", "allowed_mass": 0.5, "expected": "b", "correct": true})");
   EXPECT_NE(lines()[1].find("{\"id\": 2, \"choice\": \"a\""), std::string::npos);
   EXPECT_NE(lines()[2].find("{\"id\": \"row-3\", \"choice\": \"c\""), std::string::npos);
-  EXPECT_NE(err_.str().find("accuracy 50.0 % (1 of 2), expected calibration error 0.200"), std::string::npos) << err_.str();
+  EXPECT_NE(err_.str().find("accuracy 50.0 % (1 of 2), expected calibration error 0.200"), std::string::npos)
+      << err_.str();
   EXPECT_NE(err_.str().find("b                    1  1"), std::string::npos) << err_.str();
 }
 
 TEST_F(ScoreTest, ABadRowBecomesAnErrorAndTheRunGoesOn) {
   flags_.input = dir_.write("in.jsonl", "{\"id\":\"x\",\"question\":\"Q\"}\nnonsense\n" + std::string(kRows));
   fake_.check = [](const DecisionRequest& request) -> Status {
-    if (to_display_text(request.state) != "say a") return Status();
+    if (to_display_text(request.state) != "pick a") return Status();
     return Error{ErrorCode::kTooLong, "questions[0].text is long", "questions[0].text"};
   };
   EXPECT_EQ(run(), 3);
@@ -81,7 +83,8 @@ TEST_F(ScoreTest, ABadRowBecomesAnErrorAndTheRunGoesOn) {
   EXPECT_EQ(lines()[0],
             R"({"id": "x", "error": {"code": "invalid_argument", "message": "'state' is missing", "field": "state"}})");
   EXPECT_NE(lines()[1].find(R"({"id": "row-2", "error": {"code": "invalid_argument")"), std::string::npos);
-  EXPECT_EQ(lines()[3], R"({"id": 2, "error": {"code": "too_long", "message": "question is long", "field": "question"}})");
+  EXPECT_EQ(lines()[3],
+            R"({"id": 2, "error": {"code": "too_long", "message": "question is long", "field": "question"}})");
   EXPECT_NE(err_.str().find("3 rows have an error"), std::string::npos);
 }
 
@@ -237,7 +240,8 @@ TEST_F(ScoreCsvTest, FaultsNameTheFlag) {
   flags_.columns.state = "mial";
   EXPECT_EQ(run(), 2);
   EXPECT_NE(err_.str().find("no column 'mial', did you mean 'mail'? It has: id, mail, expected (--state-column"),
-            std::string::npos) << err_.str();
+            std::string::npos)
+      << err_.str();
   flags_.columns.state = "mail";
   flags_.question = {};
   EXPECT_EQ(run(), 2);

@@ -73,8 +73,7 @@ Result<Resumed> read_rows(const std::string& path, const NextLine& next_line, co
 
 }  // namespace
 
-Result<Resumed> resume_output(const std::string& path, RowFormat format, const ScoreWriter& writer,
-                              RowReader& reader) {
+Result<Resumed> resume_output(const std::string& path, RowFormat format, const ScoreWriter& writer, RowReader& reader) {
   std::error_code code;
   const std::uintmax_t size = std::filesystem::file_size(path, code);
   if (code || size == 0) return Resumed();

@@ -19,15 +19,17 @@ constexpr const char* kExamples =
 CommandSpec serve_command(ServeFlags& flags) {
   CommandSpec spec{.name = "serve", .summary = "Answer decisions over HTTP", .examples = kExamples, .options = {}};
   std::vector<OptionSpec>& out = spec.options;
-  out.push_back(as_file(as_positional(text_option("GGUF", "", "The model, as --model names it", &flags.positional_model))));
+  out.push_back(
+      as_file(as_positional(text_option("GGUF", "", "The model, as --model names it", &flags.positional_model))));
   out.push_back(text_option("host", "ADDRESS", "Address to listen on; 0.0.0.0: all", &flags.host));
-  out.push_back(with_short_name(number_option("port", "N", "Port to listen on; 0: any free one", &flags.port, 0, 65535), "p"));
+  out.push_back(
+      with_short_name(number_option("port", "N", "Port to listen on; 0: any free one", &flags.port, 0, 65535), "p"));
   out.push_back(list_option("api-key", "KEY", "Clients must send one of these keys; once for each", &flags.api_keys));
   out.push_back(as_file(text_option("api-key-file", "FILE", "A file with one key a line", &flags.api_key_file)));
   out.push_back(number_option("body-bytes-max", "N", "Longest body of a request", &flags.body_bytes_max, 1024,
                               std::int64_t{100} * 1024 * 1024));
-  out.push_back(number_option("http-threads", "N", "Threads for requests; 0: by the number of cores", &flags.http_threads,
-                              0, 4096));
+  out.push_back(number_option("http-threads", "N", "Threads for requests; 0: by the number of cores",
+                              &flags.http_threads, 0, 4096));
   for (OptionSpec& option : model_options(flags.model)) out.push_back(std::move(option));
   return spec;
 }

@@ -9,7 +9,8 @@
 
 namespace assay::cli {
 
-// Levenshtein's distance in bytes: the fewest insertions, deletions and replacements that turn one into the other.
+// Levenshtein's distance in bytes, two swapped neighbours counted as one edit: the fewest insertions, deletions,
+// replacements and swaps that turn one into the other, no byte edited twice.
 std::size_t edit_distance(std::string_view left, std::string_view right);
 
 // The candidate that is nearest to `name`, the first of equals; nothing when none is close (more than a third of the

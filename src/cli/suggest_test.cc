@@ -10,6 +10,8 @@ TEST(Suggest, CountsEdits) {
   EXPECT_EQ(edit_distance("abc", ""), 3u);
   EXPECT_EQ(edit_distance("kitten", "sitting"), 3u);
   EXPECT_EQ(edit_distance("same", "same"), 0u);
+  EXPECT_EQ(edit_distance("sevre", "serve"), 1u);
+  EXPECT_EQ(edit_distance("ab", "ba"), 1u);
 }
 
 TEST(Suggest, FindsTheNearestName) {

@@ -23,7 +23,8 @@ Value texts(const std::vector<std::string>& items) {
 }  // namespace
 
 CommandSpec version_command(VersionFlags& flags) {
-  CommandSpec spec{.name = "version", .summary = "Print versions, compiler and CPU features", .examples = "", .options = {}};
+  CommandSpec spec{
+      .name = "version", .summary = "Print versions, compiler and CPU features", .examples = "", .options = {}};
   spec.options.push_back(as_request_only(switch_option("json", "Print one JSON object", &flags.json)));
   return spec;
 }
@@ -49,7 +50,8 @@ int run_version(const VersionFlags& flags, const BuildReport& build, Streams& st
               << "llama.cpp " << build.llama_version << "\n"
               << "compiler " << build.compiler << ", " << build.build_type << "\n"
               << "CPU features " << joined(build.cpu_features) << "\n"
-              << "devices " << joined(build.devices) << "\n" << std::flush;
+              << "devices " << joined(build.devices) << "\n"
+              << std::flush;
   return kExitOk;
 }
 
