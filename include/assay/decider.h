@@ -5,7 +5,8 @@
 //   if (!decider.ok()) return fail(decider.error());
 //   assay::DecisionRequest request{.state = assay::Value("My card was charged twice."),
 //                                  .questions = {{.id = "q", .text = "What does the customer want?",
-//                                                 .options = {{"refund", "Wants money back"}, {"info", "Asks how it works"}}}}};
+//                                                 .options = {{"refund", "Wants money back"}, {"info", "Asks how it
+//                                                 works"}}}}};
 //   auto reply = (*decider)->decide(request);
 
 #include <memory>
@@ -24,14 +25,14 @@ struct CheckScore {
   QuestionType type = QuestionType::kChoice;
   int right = 0;
   int rows = 0;
-  double chance = 0;    // expected share by guessing
-  double p_value = 1;   // exact binomial: at least `right` of `rows` by guessing
+  double chance = 0;   // expected share by guessing
+  double p_value = 1;  // exact binomial: at least `right` of `rows` by guessing
   bool reliable = false;
 };
 
 // What is known about the loaded model; fixed after open(), except the check's scores, fixed as well.
 struct ModelReport {
-  std::string id;            // the name on the wires: the file's stem, never its path
+  std::string id;  // the name on the wires: the file's stem, never its path
   std::string path;
   std::string sha256;        // of the file, lower-case hex; empty until somebody needed it
   std::string architecture;  // "llama", "qwen35", …
@@ -44,15 +45,15 @@ struct ModelReport {
   std::int32_t context_tokens = 0;  // the limit of one request
   std::int32_t hidden_size = 0;
   std::int32_t threads = 0;
-  bool recurrent = false;        // has recurrent layers: branches are whole-sequence copies
-  std::string decision_head;     // "<arch>.decision.type" of the GGUF, empty for ordinary models
-  std::string chat_template;     // "model", "override" or "none"
-  std::string system_role;       // "kept" or "folded into the user turn"
-  std::string thinking;          // "none", "closed by the template", "not controlled by the template"
-  std::string letter_labels;     // "A-Z and 412 two-letter codes"
+  bool recurrent = false;     // has recurrent layers: branches are whole-sequence copies
+  std::string decision_head;  // "<arch>.decision.type" of the GGUF, empty for ordinary models
+  std::string chat_template;  // "model", "override" or "none"
+  std::string system_role;    // "kept" or "folded into the user turn"
+  std::string thinking;       // "none", "closed by the template", "not controlled by the template"
+  std::string letter_labels;  // "A-Z and 412 two-letter codes"
   std::int32_t letter_label_count = 0;
   Readout readout = Readout::kLetters;  // what kAuto means
-  std::string readout_source;    // "check", "setting", "only one possible"
+  std::string readout_source;           // "check", "setting", "only one possible"
   std::vector<CheckScore> check;
   std::vector<std::string> warnings;
   std::uint64_t memory_needed_bytes = 0;  // estimate made before loading

@@ -56,8 +56,8 @@ struct DecisionRequest {
 
 struct TokenScore {
   std::int32_t token = 0;
-  std::string piece;    // the token's bytes
-  double log_prob = 0;  // over the full vocabulary, <= 0
+  std::string piece;          // the token's bytes
+  double log_prob = 0;        // over the full vocabulary, <= 0
   double prior_log_prob = 0;  // the same token after the neutral state; 0 for letters
 };
 
@@ -80,14 +80,14 @@ struct Answer {
   std::string prompt_version;  // which prompt was used, such as "direct-options-v1"
   bool calibrated = false;
   Reliability reliability = Reliability::kUnknown;
-  std::optional<double> allowed_mass;           // letters: share of the full vocabulary's probability on the labels
-  std::optional<std::int32_t> argmax_token;     // letters: the full vocabulary's most likely token
-  std::vector<std::int32_t> label_tokens;       // letters: one token id per option
-  std::string prompt_sha256;                    // of the rendered prompt's bytes
-  std::int32_t prompt_tokens = 0;               // tokens of this question's prompt, state included
-  std::string prompt;                           // explain only
-  std::vector<std::int32_t> prompt_token_ids;   // explain only
-  std::vector<float> hidden_state;              // on request
+  std::optional<double> allowed_mass;          // letters: share of the full vocabulary's probability on the labels
+  std::optional<std::int32_t> argmax_token;    // letters: the full vocabulary's most likely token
+  std::vector<std::int32_t> label_tokens;      // letters: one token id per option
+  std::string prompt_sha256;                   // of the rendered prompt's bytes
+  std::int32_t prompt_tokens = 0;              // tokens of this question's prompt, state included
+  std::string prompt;                          // explain only
+  std::vector<std::int32_t> prompt_token_ids;  // explain only
+  std::vector<float> hidden_state;             // on request
 };
 
 struct DecisionReply {
@@ -105,8 +105,9 @@ struct RequestLimits {
   std::size_t id_bytes_max = 4096;
 };
 
-// Checks everything that needs no model: 1..options_max options, unique ids, non-empty question text, valid UTF-8 in every field,
-// a state that is a string, object or array. The error's field is a path below `root`, such as "decision.options[2].id".
+// Checks everything that needs no model: 1..options_max options, unique ids, non-empty question text, valid UTF-8 in
+// every field, a state that is a string, object or array. The error's field is a path below `root`, such as
+// "decision.options[2].id".
 Status validate_request(const DecisionRequest& request, const RequestLimits& limits);
 
 }  // namespace assay

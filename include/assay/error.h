@@ -44,7 +44,7 @@ int exit_code(ErrorCode code);
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::move(value)) {}     // NOLINT(google-explicit-constructor): return values read well
+  Result(T value) : state_(std::move(value)) {}      // NOLINT(google-explicit-constructor): return values read well
   Result(Error error) : state_(std::move(error)) {}  // NOLINT(google-explicit-constructor)
 
   bool ok() const { return state_.index() == 0; }

@@ -10,17 +10,17 @@
 namespace assay {
 
 struct ModelOptions {
-  std::string path;                // a GGUF file (the first shard of a split one)
-  std::string chat_template;       // Jinja text that replaces the model's own; empty keeps it
-  std::int32_t threads = 0;        // 0: the number of physical cores this process may use
-  std::int32_t context_tokens = 0; // longest prompt plus its options; 0: what the model was trained for, at most 8192
-  std::int32_t batch_tokens = 512; // rows computed at once
-  std::int32_t sequences_max = 64; // live branches; each option scored as text is one. At most 256
-  std::int32_t gpu_layers = -1;    // layers on a GPU where the build has one; -1: all
-  bool flash_attention = false;    // off keeps one attention path for every length, so bits stay the same
-  bool extra_buffers = true;       // packed weights (faster); switched off by the start-up check when it crashes
+  std::string path;                 // a GGUF file (the first shard of a split one)
+  std::string chat_template;        // Jinja text that replaces the model's own; empty keeps it
+  std::int32_t threads = 0;         // 0: the number of physical cores this process may use
+  std::int32_t context_tokens = 0;  // longest prompt plus its options; 0: what the model was trained for, at most 8192
+  std::int32_t batch_tokens = 512;  // rows computed at once
+  std::int32_t sequences_max = 64;  // live branches; each option scored as text is one. At most 256
+  std::int32_t gpu_layers = -1;     // layers on a GPU where the build has one; -1: all
+  bool flash_attention = false;     // off keeps one attention path for every length, so bits stay the same
+  bool extra_buffers = true;        // packed weights (faster); switched off by the start-up check when it crashes
   bool mmap = true;
-  bool check_memory = true;        // refuse to load what the free memory cannot hold
+  bool check_memory = true;  // refuse to load what the free memory cannot hold
   // Called with 0..1 while weights load; may be empty.
   std::function<void(float)> progress;
 };
@@ -35,11 +35,11 @@ struct DeciderOptions {
   Readout readout = Readout::kAuto;  // what kAuto requests get; kAuto lets the check at load choose
   SpecialTokens special_tokens = SpecialTokens::kLiteral;
   RequestLimits limits;
-  std::size_t queue_jobs_max = 256;      // accepted requests that wait; above it kOverloaded
+  std::size_t queue_jobs_max = 256;         // accepted requests that wait; above it kOverloaded
   std::size_t prior_cache_tokens = 262144;  // bound of the cache of option priors, in tokens of its keys
-  bool readout_check = true;             // run (or read the stored result of) the built-in check at load
-  bool start_check = true;               // try one decode in a child process before serving
-  std::string check_dir;                 // where check results are kept; empty: beside the model, else the user's cache folder
+  bool readout_check = true;                // run (or read the stored result of) the built-in check at load
+  bool start_check = true;                  // try one decode in a child process before serving
+  std::string check_dir;  // where check results are kept; empty: beside the model, else the user's cache folder
 };
 
 }  // namespace assay

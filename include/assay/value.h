@@ -14,7 +14,8 @@ class Value {
   struct Null {
     bool operator==(const Null&) const = default;
   };
-  // An integer of any size as its decimal text: "-12", "0", "123456789012345678901234567890". Never "-0", never leading zeros.
+  // An integer of any size as its decimal text: "-12", "0", "123456789012345678901234567890". Never "-0", never leading
+  // zeros.
   struct Integer {
     std::string digits;
     bool operator==(const Integer&) const = default;

@@ -24,12 +24,12 @@ TEST(Utf8, AcceptsEveryLengthAndTheEdges) {
 }
 
 TEST(Utf8, FindsTheFirstBadByte) {
-  EXPECT_EQ(first_invalid_utf8("ab\xC0\x80"), 2u);              // overlong
-  EXPECT_EQ(first_invalid_utf8("\xED\xA0\x80"), 0u);            // surrogate
-  EXPECT_EQ(first_invalid_utf8("x\xF4\x90\x80\x80"), 1u);       // above U+10FFFF
-  EXPECT_EQ(first_invalid_utf8("caf\xC3"), 3u);                 // cut short
-  EXPECT_EQ(first_invalid_utf8("\x80"), 0u);                    // lone continuation
-  EXPECT_EQ(first_invalid_utf8("\xE0\x9F\xBF"), 0u);            // overlong three bytes
+  EXPECT_EQ(first_invalid_utf8("ab\xC0\x80"), 2u);         // overlong
+  EXPECT_EQ(first_invalid_utf8("\xED\xA0\x80"), 0u);       // surrogate
+  EXPECT_EQ(first_invalid_utf8("x\xF4\x90\x80\x80"), 1u);  // above U+10FFFF
+  EXPECT_EQ(first_invalid_utf8("caf\xC3"), 3u);            // cut short
+  EXPECT_EQ(first_invalid_utf8("\x80"), 0u);               // lone continuation
+  EXPECT_EQ(first_invalid_utf8("\xE0\x9F\xBF"), 0u);       // overlong three bytes
 }
 
 TEST(BoundedQueue, RefusesAboveItsLimitAndKeepsOrder) {

@@ -28,8 +28,8 @@ CommandSpec serve_command(ServeFlags& flags) {
   out.push_back(as_file(text_option("api-key-file", "FILE", "A file with one key a line", &flags.api_key_file)));
   out.push_back(number_option("body-bytes-max", "N", "Longest body of a request", &flags.body_bytes_max, 1024,
                               std::int64_t{100} * 1024 * 1024));
-  out.push_back(number_option("http-threads", "N", "Threads for requests; 0: by the number of cores",
-                              &flags.http_threads, 0, 4096));
+  out.push_back(number_option("http-threads", "N", "Threads for requests; each request in work holds one",
+                              &flags.http_threads, 1, 4096));
   for (OptionSpec& option : model_options(flags.model)) out.push_back(std::move(option));
   return spec;
 }

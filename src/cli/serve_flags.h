@@ -17,7 +17,7 @@ struct ServeFlags {
   std::vector<std::string> api_keys;
   std::string api_key_file;
   std::uint64_t body_bytes_max = std::uint64_t{25} * 1024 * 1024;
-  int http_threads = 0;
+  int http_threads = 64;
 };
 
 // The specs of all of the above. `flags` must outlive them.

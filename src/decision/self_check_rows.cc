@@ -47,6 +47,12 @@ void add_choice_rows(std::vector<SelfCheckRow>& rows) {
                  {"soon", "A minor fault to fix within a few days"},
                  {"now", "A full outage to fix at once"}}),
       2);
+}
+
+void add_larger_choice_rows(std::vector<SelfCheckRow>& rows) {
+  const auto add = [&rows](const char* state, const char* question, std::vector<Option> options, std::size_t expected) {
+    rows.push_back({state, QuestionType::kChoice, question, std::move(options), expected});
+  };
   // four options
   add("I moved to a new flat last week. Please send my letters there from now on.", "What does the customer want?",
       described({{"change_address", "Change the postal address on the account"},
@@ -98,6 +104,12 @@ void add_choice_rows(std::vector<SelfCheckRow>& rows) {
       named({"call_a_contact", "take_a_photo", "set_an_alarm", "send_an_email"}), 2);
   add("The patient twisted her ankle on the stairs; it is swollen and she cannot stand on it.",
       "Which part of the body is injured?", named({"the shoulder", "the ear", "the stomach", "the ankle"}), 3);
+}
+
+void add_largest_choice_rows(std::vector<SelfCheckRow>& rows) {
+  const auto add = [&rows](const char* state, const char* question, std::vector<Option> options, std::size_t expected) {
+    rows.push_back({state, QuestionType::kChoice, question, std::move(options), expected});
+  };
   // five options
   add("The vaccine trial showed that patients recovered from the infection in half the time.",
       "Which section of the newspaper does this belong to?",
@@ -134,8 +146,8 @@ void add_yes_no_rows(std::vector<SelfCheckRow>& rows) {
       "Is the customer happy with the product?", named({"no", "yes"}), 1);
   add("The parcel was delivered to the front desk this morning and signed for by Mr Lee.", "Has the parcel arrived?",
       named({"no", "yes"}), 1);
-  add("Add two cups of rice and stir until the water is gone.", "Does the text mention a train?",
-      named({"yes", "no"}), 1);
+  add("Add two cups of rice and stir until the water is gone.", "Does the text mention a train?", named({"yes", "no"}),
+      1);
   add("The lamp is out of stock and will not be made again.", "Can customers still order the lamp?",
       named({"yes", "no"}), 1);
   add("Maria speaks Italian, French and Greek.", "Does Maria speak more than one language?", named({"yes", "no"}), 0);
@@ -143,15 +155,15 @@ void add_yes_no_rows(std::vector<SelfCheckRow>& rows) {
       named({"yes", "no"}), 0);
   // with criteria
   add("Thanks for the quick answer, everything works again. Have a lovely weekend!", "Is this message a complaint?",
-      described({{"no", "The writer is satisfied and thanks the staff"},
-                 {"yes", "The writer complains about a problem"}}),
+      described(
+          {{"no", "The writer is satisfied and thanks the staff"}, {"yes", "The writer complains about a problem"}}),
       0);
   add("The hall has 80 seats and 120 people have said that they will come.", "Is the hall large enough?",
       described({{"no", "There are more people than seats"}, {"yes", "There are enough seats for everybody"}}), 0);
   add("I was charged 90 euros for a ticket that costs 45. Please correct this.",
       "Does the message concern a wrong payment?",
-      described({{"no", "The message is about something other than money"},
-                 {"yes", "The customer paid too much money"}}),
+      described(
+          {{"no", "The message is about something other than money"}, {"yes", "The customer paid too much money"}}),
       1);
   add("There is smoke in the corridor and flames are coming out of the kitchen.", "Is this an emergency?",
       described({{"no", "Nothing dangerous is happening"}, {"yes", "A fire puts people in danger"}}), 1);
@@ -207,6 +219,8 @@ std::vector<SelfCheckRow> make_rows() {
   std::vector<SelfCheckRow> rows;
   rows.reserve(48);
   add_choice_rows(rows);
+  add_larger_choice_rows(rows);
+  add_largest_choice_rows(rows);
   add_yes_no_rows(rows);
   add_scale_rows(rows);
   return rows;

@@ -17,7 +17,8 @@ constexpr std::int32_t kNoRead = -1;
 
 class Planner {
  public:
-  Planner(const Job& job, const DecoderLimits& limits) : tree_(job.tree), limits_(limits), read_of_row_(job.tree.size(), kNoRead) {
+  Planner(const Job& job, const DecoderLimits& limits)
+      : tree_(job.tree), limits_(limits), read_of_row_(job.tree.size(), kNoRead) {
     for (std::size_t i = 0; i < job.reads.size(); i++) {
       read_of_row_[job.reads[i].row] = static_cast<std::int32_t>(i);
       hidden_states_ = hidden_states_ || job.reads[i].hidden_state;
@@ -76,7 +77,8 @@ class Planner {
       outputs_++;
     }
     const TokenTree::Row& source = tree_.rows()[row];
-    step_.rows.push_back({.token = source.token, .position = source.position, .sequences = std::move(sequences), .output = output});
+    step_.rows.push_back(
+        {.token = source.token, .position = source.position, .sequences = std::move(sequences), .output = output});
   }
 
   // Attention models. Leaves in depth-first order are cut into waves; in a wave each row carries the ids of its leaves.
@@ -90,9 +92,11 @@ class Planner {
     while (begin < leaves.size()) begin = add_wave(leaves, begin, fork_row);
   }
 
-  // One wave from leaves[begin]; returns the first leaf it did not take. It takes as many as sequences and cells allow, at least one.
+  // One wave from leaves[begin]; returns the first leaf it did not take. It takes as many as sequences and cells allow,
+  // at least one.
   std::size_t add_wave(const std::vector<std::int32_t>& leaves, std::size_t begin, std::int32_t fork_row) {
-    // sequences_of[row]: the leaves of this wave at or below the row; rows in the order in which a leaf first needs them.
+    // sequences_of[row]: the leaves of this wave at or below the row; rows in the order in which a leaf first needs
+    // them.
     std::vector<std::int32_t> rows;
     std::vector<std::vector<SequenceId>> sequences_of(tree_.size());
     std::size_t end = begin;
@@ -106,7 +110,8 @@ class Planner {
       plan_.cells_max = std::max(plan_.cells_max, static_cast<std::int32_t>(cells));
       rows.insert(rows.end(), fresh.rbegin(), fresh.rend());
       const auto sequence = static_cast<SequenceId>(end - begin + 1);
-      for (std::int32_t row = leaves[end]; row != fork_row; row = tree_.rows()[row].parent) sequences_of[row].push_back(sequence);
+      for (std::int32_t row = leaves[end]; row != fork_row; row = tree_.rows()[row].parent)
+        sequences_of[row].push_back(sequence);
       end++;
     }
     close_step();
@@ -117,8 +122,8 @@ class Planner {
     return end;
   }
 
-  // Recurrent models. Children that are plain chains to a leaf go together into waves; a child that branches again gets a sequence
-  // of its own, from which its children fork.
+  // Recurrent models. Children that are plain chains to a leaf go together into waves; a child that branches again gets
+  // a sequence of its own, from which its children fork.
   void add_chains(std::int32_t fork_row, SequenceId sequence) {
     std::vector<std::int32_t> plain;
     std::vector<std::int32_t> branching;
@@ -145,7 +150,8 @@ class Planner {
     }
   }
 
-  std::size_t add_chain_wave(const std::vector<std::int32_t>& heads, std::size_t begin, std::int32_t fork_row, SequenceId from) {
+  std::size_t add_chain_wave(const std::vector<std::int32_t>& heads, std::size_t begin, std::int32_t fork_row,
+                             SequenceId from) {
     close_step();
     std::size_t end = begin;
     std::size_t cells = held_rows_;
@@ -193,7 +199,8 @@ class Planner {
   std::vector<std::int32_t> read_of_row_;
   Plan plan_;
   Step step_;
-  bool hidden_states_ = false;  // llama.cpp reorders the rows of recurrent sequences side by side, so such waves hold one
+  bool hidden_states_ =
+      false;  // llama.cpp reorders the rows of recurrent sequences side by side, so such waves hold one
   std::int32_t outputs_ = 0;
   std::int32_t held_rows_ = 0;  // rows of the sequences from which the current wave forks
 };
@@ -201,7 +208,9 @@ class Planner {
 // The deepest nesting of branchings: how many sequences a recurrent plan holds besides its waves.
 std::int32_t branching_depth(const TokenTree& tree) {
   std::vector<std::int32_t> child_count(tree.size() + 1, 0);  // the last one counts the root's
-  const auto slot = [&](std::int32_t row) { return row == TokenTree::kRoot ? tree.size() : static_cast<std::size_t>(row); };
+  const auto slot = [&](std::int32_t row) {
+    return row == TokenTree::kRoot ? tree.size() : static_cast<std::size_t>(row);
+  };
   for (const TokenTree::Row& row : tree.rows()) child_count[slot(row.parent)]++;
   std::vector<std::int32_t> depth(tree.size(), 0);
   std::int32_t deepest = 0;
@@ -223,16 +232,19 @@ Status check(const Job& job, const DecoderLimits& limits) {
     if (seen[read.row]) return invalid_argument("job", "Two reads name the same row.");
     seen[read.row] = true;
     for (const TokenId target : read.targets) {
-      if (target < 0 || target >= limits.vocabulary_tokens) return invalid_argument("job", "A target token is outside the vocabulary.");
+      if (target < 0 || target >= limits.vocabulary_tokens)
+        return invalid_argument("job", "A target token is outside the vocabulary.");
     }
   }
   for (const TokenTree::Row& row : job.tree.rows()) {
-    if (row.token < 0 || row.token >= limits.vocabulary_tokens) return invalid_argument("job", "A token is outside the vocabulary.");
+    if (row.token < 0 || row.token >= limits.vocabulary_tokens)
+      return invalid_argument("job", "A token is outside the vocabulary.");
   }
   const std::int32_t depth = Planner::depth(job.tree);
   if (depth > limits.cells_max) {
     return Error{ErrorCode::kTooLong,
-                 "The prompt has " + std::to_string(depth) + " tokens; the limit is " + std::to_string(limits.cells_max) + " (context_tokens).",
+                 "The prompt has " + std::to_string(depth) + " tokens; the limit is " +
+                     std::to_string(limits.cells_max) + " (context_tokens).",
                  "state"};
   }
   if (limits.whole_sequences_only && branching_depth(job.tree) >= limits.sequences_max) {

@@ -1,8 +1,8 @@
 #pragma once
 // From a token tree to decodes: a pure function, no thread, no model.
 //
-// The trunk (rows before the first branching, always in sequence 0) is decoded first, in chunks. What hangs below it is cut into
-// waves of branches; a wave forks sequence 0 once for each leaf, decodes its rows and releases its sequences.
+// The trunk (rows before the first branching, always in sequence 0) is decoded first, in chunks. What hangs below it is
+// cut into waves of branches; a wave forks sequence 0 once for each leaf, decodes its rows and releases its sequences.
 //
 //   attention models: a row shared by several leaves carries all their sequence ids and is computed once in its wave
 //   recurrent models: each leaf's whole path below the trunk is its own chain (`whole_sequences_only`)
@@ -42,8 +42,8 @@ struct Plan {
   std::int32_t cells_max = 0;      // most rows held at once
 };
 
-// Errors: kTooLong when the job can not fit the decoder's cells (the message has both numbers), kInvalidArgument for an empty tree,
-// a read outside it, or two reads of one row.
+// Errors: kTooLong when the job can not fit the decoder's cells (the message has both numbers), kInvalidArgument for an
+// empty tree, a read outside it, or two reads of one row.
 Result<Plan> plan_job(const Job& job, const DecoderLimits& limits);
 
 }  // namespace assay::engine

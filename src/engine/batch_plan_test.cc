@@ -10,7 +10,12 @@ namespace assay::engine {
 namespace {
 
 DecoderLimits small_limits() {
-  return {.batch_rows_max = 8, .output_rows_max = 4, .sequences_max = 4, .cells_max = 32, .vocabulary_tokens = 50, .hidden_size = 3};
+  return {.batch_rows_max = 8,
+          .output_rows_max = 4,
+          .sequences_max = 4,
+          .cells_max = 32,
+          .vocabulary_tokens = 50,
+          .hidden_size = 3};
 }
 
 // A trunk of three rows, then two options of two rows each.
@@ -54,7 +59,8 @@ TEST(PlanJob, CutsALongTrunkIntoChunks) {
 TEST(PlanJob, NeedsWavesWhenThereAreMoreLeavesThanSequences) {
   Job job;
   const std::int32_t prompt = job.tree.add_path(Tokens{1});
-  for (TokenId token = 10; token < 20; token++) job.reads.push_back({.row = job.tree.add_path(Tokens{token}, prompt), .targets = {0}});
+  for (TokenId token = 10; token < 20; token++)
+    job.reads.push_back({.row = job.tree.add_path(Tokens{token}, prompt), .targets = {0}});
   const Result<Plan> plan = plan_job(job, small_limits());
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ(plan->steps.size(), 1u + 4u);  // ten leaves, three sequences beside the trunk's

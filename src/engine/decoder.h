@@ -15,13 +15,13 @@ using SequenceId = std::int32_t;
 
 // What a decoder can hold; fixed for its life.
 struct DecoderLimits {
-  std::int32_t batch_rows_max = 0;     // rows of one decode
-  std::int32_t output_rows_max = 0;    // rows with `output` in one decode
-  std::int32_t sequences_max = 0;      // sequence ids are 0 .. sequences_max - 1
-  std::int32_t cells_max = 0;          // rows held at once, shared ones counted once
+  std::int32_t batch_rows_max = 0;   // rows of one decode
+  std::int32_t output_rows_max = 0;  // rows with `output` in one decode
+  std::int32_t sequences_max = 0;    // sequence ids are 0 .. sequences_max - 1
+  std::int32_t cells_max = 0;        // rows held at once, shared ones counted once
   std::int32_t vocabulary_tokens = 0;
   std::int32_t hidden_size = 0;
-  bool whole_sequences_only = false;   // recurrent layers: a row belongs to one sequence, a fork copies a whole one
+  bool whole_sequences_only = false;  // recurrent layers: a row belongs to one sequence, a fork copies a whole one
 };
 
 // One token at one place. A row that several sequences share carries all their ids.
@@ -38,8 +38,9 @@ class Decoder {
 
   virtual DecoderLimits limits() const = 0;
 
-  // Computes the rows and keeps them in their sequences. REQUIRES: 0 < rows <= batch_rows_max, outputs <= output_rows_max,
-  // tokens in the vocabulary, positions that continue each sequence. After an error every sequence of the rows is released.
+  // Computes the rows and keeps them in their sequences. REQUIRES: 0 < rows <= batch_rows_max, outputs <=
+  // output_rows_max, tokens in the vocabulary, positions that continue each sequence. After an error every sequence of
+  // the rows is released.
   virtual Status decode(std::span<const BatchRow> rows, bool hidden_states) = 0;
 
   // The logits after a row of the last decode that had `output`: vocabulary_tokens floats, valid until the next decode.

@@ -28,8 +28,9 @@ class Encoder {
  public:
   virtual ~Encoder() = default;
 
-  // Renders the turns through the model's chat template, thinking closed, up to where the answer begins. A template without a
-  // system role gets the system text in front of the user text. No token of special kind comes from content (checked).
+  // Renders the turns through the model's chat template, thinking closed, up to where the answer begins. A template
+  // without a system role gets the system text in front of the user text. No token of special kind comes from content
+  // (checked).
   virtual Result<EncodedPrompt> encode_prompt(const PromptText& prompt) const = 0;
   // The tokens of an answer's words as they would follow a prompt. Never a special token. Empty text gives no tokens.
   virtual Result<Tokens> encode_answer(std::string_view text) const = 0;

@@ -10,9 +10,9 @@ namespace assay::engine {
 
 // What to read after the token of one row.
 struct Read {
-  std::int32_t row = 0;           // of the tree
-  std::vector<TokenId> targets;   // tokens whose logits are wanted; may be empty when only the hidden state is
-  bool hidden_state = false;      // the final normalised hidden state of the row as well
+  std::int32_t row = 0;          // of the tree
+  std::vector<TokenId> targets;  // tokens whose logits are wanted; may be empty when only the hidden state is
+  bool hidden_state = false;     // the final normalised hidden state of the row as well
 };
 
 struct Job {
@@ -22,10 +22,10 @@ struct Job {
 
 // The numbers of one Read, in its targets' order. Every number is finite.
 struct ReadResult {
-  std::vector<float> logits;     // of the targets
-  double log_sum_exp = 0;        // over the full vocabulary: log P(t) = logits[t] - log_sum_exp
-  TokenId argmax = 0;            // the full vocabulary's most likely token, the lowest id on ties
-  std::vector<float> hidden;     // hidden_size numbers when asked for
+  std::vector<float> logits;  // of the targets
+  double log_sum_exp = 0;     // over the full vocabulary: log P(t) = logits[t] - log_sum_exp
+  TokenId argmax = 0;         // the full vocabulary's most likely token, the lowest id on ties
+  std::vector<float> hidden;  // hidden_size numbers when asked for
 };
 
 struct JobResult {

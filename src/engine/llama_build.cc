@@ -35,7 +35,8 @@ BuildReport build_report() {
   report.compiler = ASSAY_COMPILER;
   report.build_type = ASSAY_BUILD_TYPE;
   report.cpu_features = features_of(llama_print_system_info());
-  for (std::size_t i = 0; i < ggml_backend_dev_count(); i++) report.devices.emplace_back(ggml_backend_dev_name(ggml_backend_dev_get(i)));
+  for (std::size_t i = 0; i < ggml_backend_dev_count(); i++)
+    report.devices.emplace_back(ggml_backend_dev_name(ggml_backend_dev_get(i)));
   report.cores = engine::usable_cores();
   const engine::MachineMemory memory = engine::machine_memory();
   report.memory_bytes = memory.total_bytes;

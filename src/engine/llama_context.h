@@ -1,9 +1,11 @@
 #pragma once
 // How the decision context of llama.cpp is set up; shared by the decoder and the memory estimate.
 
-#include <llama.h>
+#include <cstdint>
 
 #include "assay/options.h"
+
+struct llama_context_params;
 
 namespace assay::engine {
 

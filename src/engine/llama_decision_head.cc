@@ -53,11 +53,13 @@ Result<HeadAnswer> answer_of(const Json& json, const HeadQuestion& question) {
   } else {
     const Json& probabilities = json.at("probabilities");
     for (std::size_t i = 0; i < question.descriptions.size(); i++) {
-      answer.probabilities.push_back(probabilities.at(question.type == HeadQuestionType::kScore ? std::to_string(i) : question.option_keys[i]));
+      answer.probabilities.push_back(
+          probabilities.at(question.type == HeadQuestionType::kScore ? std::to_string(i) : question.option_keys[i]));
     }
   }
   for (const double probability : answer.probabilities) {
-    if (!std::isfinite(probability)) return Error{ErrorCode::kNonfiniteLogits, "The model's decision head produced a non-finite number.", ""};
+    if (!std::isfinite(probability))
+      return Error{ErrorCode::kNonfiniteLogits, "The model's decision head produced a non-finite number.", ""};
   }
   return answer;
 }
@@ -128,7 +130,8 @@ Result<std::unique_ptr<LlamaDecisionHead>> LlamaDecisionHead::open(const ModelOp
 Result<HeadReply> LlamaDecisionHead::answer(const std::string& state_json, const std::vector<HeadQuestion>& questions) {
   try {
     Json body = {{"state", Json::parse(state_json)}, {"questions", Json::object()}};
-    for (std::size_t i = 0; i < questions.size(); i++) body["questions"]["q" + std::to_string(i)] = question_json(questions[i]);
+    for (std::size_t i = 0; i < questions.size(); i++)
+      body["questions"]["q" + std::to_string(i)] = question_json(questions[i]);
     const std::function<bool()> never_stop = [] { return false; };
     const server_http_req request{{}, {}, "/v1/systemone", "", body.dump(), {}, never_stop};
     const server_http_res_ptr response = parts_->routes->post_systemone(request);

@@ -1,6 +1,6 @@
 #pragma once
-// Models that carry their own decision head ("<arch>.decision.type") answer through llama.cpp's decision code: its server context and its
-// /v1/systemone handler, called in this process.
+// Models that carry their own decision head ("<arch>.decision.type") answer through llama.cpp's decision code: its
+// server context and its /v1/systemone handler, called in this process.
 
 #include <atomic>
 #include <memory>
@@ -34,7 +34,8 @@ struct HeadReply {
 // Thread-safe: llama.cpp queues what comes in.
 class LlamaDecisionHead {
  public:
-  // Loads the model into llama.cpp's server context and starts its loop. REQUIRES: options.path was inspected and has a decision head.
+  // Loads the model into llama.cpp's server context and starts its loop. REQUIRES: options.path was inspected and has a
+  // decision head.
   static Result<std::unique_ptr<LlamaDecisionHead>> open(const ModelOptions& options);
   ~LlamaDecisionHead();
   LlamaDecisionHead(const LlamaDecisionHead&) = delete;

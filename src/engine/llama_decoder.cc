@@ -13,8 +13,9 @@
 #include "engine/llama_model.h"
 #include "engine/llama_runtime.h"
 
-// The decision context. Invariants: one llama_decode for each decode(), so logits are addressed by batch row; hidden states are copied out
-// of the graph by its evaluation callback, which is asked about every tensor and takes "result_norm", the final norm's output.
+// The decision context. Invariants: one llama_decode for each decode(), so logits are addressed by batch row; hidden
+// states are copied out of the graph by its evaluation callback, which is asked about every tensor and takes
+// "result_norm", the final norm's output.
 
 namespace assay::engine {
 namespace {
@@ -63,7 +64,8 @@ class LlamaDecoder final : public Decoder {
     std::set<SequenceId> touched;
     for (const BatchRow& row : rows) touched.insert(row.sequences.begin(), row.sequences.end());
     for (const SequenceId sequence : touched) release(sequence);
-    return Error{ErrorCode::kInternal, "The model's decode failed with code " + std::to_string(outcome) + ": " + take_llama_error(), ""};
+    return Error{ErrorCode::kInternal,
+                 "The model's decode failed with code " + std::to_string(outcome) + ": " + take_llama_error(), ""};
   }
 
   std::span<const float> logits(std::size_t row) override {
@@ -77,13 +79,19 @@ class LlamaDecoder final : public Decoder {
     const auto size = static_cast<std::size_t>(limits_.hidden_size);
     const std::size_t held = hidden_.size() / size;
     std::size_t index = row;
-    if (held != flags_.size()) index = static_cast<std::size_t>(std::count(flags_.begin(), flags_.begin() + static_cast<std::ptrdiff_t>(row), 1));
+    if (held != flags_.size())
+      index =
+          static_cast<std::size_t>(std::count(flags_.begin(), flags_.begin() + static_cast<std::ptrdiff_t>(row), 1));
     ASSAY_ASSERT(index < held);
     return std::span<const float>(hidden_).subspan(index * size, size);
   }
 
-  void fork(SequenceId from, SequenceId to) override { llama_memory_seq_cp(llama_get_memory(context_.get()), from, to, -1, -1); }
-  void release(SequenceId sequence) override { llama_memory_seq_rm(llama_get_memory(context_.get()), sequence, -1, -1); }
+  void fork(SequenceId from, SequenceId to) override {
+    llama_memory_seq_cp(llama_get_memory(context_.get()), from, to, -1, -1);
+  }
+  void release(SequenceId sequence) override {
+    llama_memory_seq_rm(llama_get_memory(context_.get()), sequence, -1, -1);
+  }
 
  private:
   // Lays the rows out as llama.cpp wants them: parallel arrays.

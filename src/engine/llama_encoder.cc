@@ -6,8 +6,9 @@
 
 #include "base/assert.h"
 
-// Invariants: every token of a prompt is either a control token whose bytes the template wrote, or comes from plain tokenising of the text
-// between two of those; tokenize() checks the second kind and fails rather than let a control token through.
+// Invariants: every token of a prompt is either a control token whose bytes the template wrote, or comes from plain
+// tokenising of the text between two of those; tokenize() checks the second kind and fails rather than let a control
+// token through.
 
 namespace assay::engine {
 namespace {
@@ -19,7 +20,8 @@ std::vector<SpecialToken> special_tokens(const llama_vocab* vocabulary) {
   std::vector<SpecialToken> tokens;
   for (TokenId id = 0; id < llama_vocab_n_tokens(vocabulary); id++) {
     const int attributes = llama_vocab_get_attr(vocabulary, id);
-    if ((attributes & (LLAMA_TOKEN_ATTR_CONTROL | LLAMA_TOKEN_ATTR_USER_DEFINED | LLAMA_TOKEN_ATTR_UNKNOWN)) == 0) continue;
+    if ((attributes & (LLAMA_TOKEN_ATTR_CONTROL | LLAMA_TOKEN_ATTR_USER_DEFINED | LLAMA_TOKEN_ATTR_UNKNOWN)) == 0)
+      continue;
     tokens.push_back({.id = id,
                       .text = llama_vocab_get_text(vocabulary, id),
                       .user_defined = (attributes & LLAMA_TOKEN_ATTR_USER_DEFINED) != 0,
@@ -51,7 +53,8 @@ std::string content_of(const RenderedChat& chat) {
 
 }  // namespace
 
-LlamaEncoder::LlamaEncoder(const llama_vocab* vocabulary) : vocabulary_(vocabulary), specials_(special_tokens(vocabulary)) {
+LlamaEncoder::LlamaEncoder(const llama_vocab* vocabulary)
+    : vocabulary_(vocabulary), specials_(special_tokens(vocabulary)) {
   is_special_.assign(llama_vocab_n_tokens(vocabulary), false);
   for (const SpecialToken& token : specials_.all()) {
     // An unknown character may become the unknown token: that is no control.
@@ -60,7 +63,8 @@ LlamaEncoder::LlamaEncoder(const llama_vocab* vocabulary) : vocabulary_(vocabula
   }
 }
 
-Result<std::unique_ptr<LlamaEncoder>> LlamaEncoder::open(const llama_vocab* vocabulary, const std::string& template_source, bool is_override) {
+Result<std::unique_ptr<LlamaEncoder>> LlamaEncoder::open(const llama_vocab* vocabulary,
+                                                         const std::string& template_source, bool is_override) {
   if (llama_vocab_type(vocabulary) == LLAMA_VOCAB_TYPE_NONE) {
     return Error{ErrorCode::kUnsupportedModel, "The model has no vocabulary, so it cannot read text.", "model"};
   }
@@ -75,8 +79,8 @@ Result<std::unique_ptr<LlamaEncoder>> LlamaEncoder::open(const llama_vocab* voca
 }
 
 Status LlamaEncoder::open_template(const std::string& source, bool is_override) {
-  Result<std::unique_ptr<LlamaTemplate>> parsed =
-      LlamaTemplate::parse(source, text_of(vocabulary_, llama_vocab_bos(vocabulary_)), text_of(vocabulary_, llama_vocab_eos(vocabulary_)));
+  Result<std::unique_ptr<LlamaTemplate>> parsed = LlamaTemplate::parse(
+      source, text_of(vocabulary_, llama_vocab_bos(vocabulary_)), text_of(vocabulary_, llama_vocab_eos(vocabulary_)));
   if (!parsed.ok()) return parsed.error();
   template_ = std::move(parsed).value();
   facts_.source = is_override ? "override" : "model";
@@ -87,7 +91,8 @@ Status LlamaEncoder::open_template(const std::string& source, bool is_override) 
   if (!folded.ok()) return folded.error();
   const std::string content = content_of(*folded);
   if (content.find(kProbeUser) == std::string::npos || content.find(kProbeSystem) == std::string::npos) {
-    return unsupported("The chat template changes the text of a message, so what the model reads could not be vouched for.");
+    return unsupported(
+        "The chat template changes the text of a message, so what the model reads could not be vouched for.");
   }
   return {};
 }
@@ -98,7 +103,9 @@ Status LlamaEncoder::check_thinking() {
   if (!chat.ok()) return chat.error();
   switch (thinking_after_content(*chat)) {
     case Thinking::kOpen:
-      return unsupported("The model always thinks before it answers: its chat template leaves a thinking block open also with thinking switched off.");
+      return unsupported(
+          "The model always thinks before it answers: its chat template leaves a thinking block open also with "
+          "thinking switched off.");
     case Thinking::kClosed:
       facts_.thinking = "closed by the template";
       return {};
@@ -107,10 +114,13 @@ Status LlamaEncoder::check_thinking() {
   }
   const std::string& source = template_->source();
   if (source.find("<|channel|>analysis") != std::string::npos && source.find("<|channel|>final") != std::string::npos) {
-    return unsupported("The model always thinks before it answers: its chat template opens an analysis channel and has no switch for it.");
+    return unsupported(
+        "The model always thinks before it answers: its chat template opens an analysis channel and has no switch for "
+        "it.");
   }
   const bool mentions_thinking = source.find("think") != std::string::npos || source.find("THINK") != std::string::npos;
-  const Result<RenderedChat> thinking = template_->render({{"user", kProbeUser}}, {.generation_prompt = true, .thinking = true});
+  const Result<RenderedChat> thinking =
+      template_->render({{"user", kProbeUser}}, {.generation_prompt = true, .thinking = true});
   const Result<RenderedChat> plain = template_->render({{"user", kProbeUser}}, {});
   const bool has_switch = thinking.ok() && plain.ok() && thinking->text != plain->text;
   if (mentions_thinking) facts_.thinking = has_switch ? "closed by the template" : "not controlled by the template";
@@ -126,10 +136,12 @@ Status LlamaEncoder::check_tokens() {
   add_begin_of_text(ordinary);
   if (*ours == ordinary) return {};
   const auto controls = [this](const Tokens& tokens) {
-    return std::count_if(tokens.begin(), tokens.end(), [this](TokenId token) { return llama_vocab_is_control(vocabulary_, token); });
+    return std::count_if(tokens.begin(), tokens.end(),
+                         [this](TokenId token) { return llama_vocab_is_control(vocabulary_, token); });
   };
   if (controls(*ours) < controls(ordinary)) {
-    return unsupported("The chat template builds control tokens out of message text, so the caller's text could forge them.");
+    return unsupported(
+        "The chat template builds control tokens out of message text, so the caller's text could forge them.");
   }
   facts_.warnings.emplace_back("The prompt's tokens differ from those of plain tokenising (no control token does).");
   return {};
@@ -148,9 +160,11 @@ void LlamaEncoder::find_answer_ends() {
     return;
   }
   // What the template writes behind an assistant's words begins with the token that closes them.
-  const Result<RenderedChat> closed = template_->render({{"user", kProbeUser}, {"assistant", "Yes"}}, {.generation_prompt = false, .thinking = false});
+  const Result<RenderedChat> closed =
+      template_->render({{"user", kProbeUser}, {"assistant", "Yes"}}, {.generation_prompt = false, .thinking = false});
   if (closed.ok()) {
-    const std::size_t last = static_cast<std::size_t>(std::find(closed->is_content.rbegin(), closed->is_content.rend(), true) - closed->is_content.rbegin());
+    const std::size_t last = static_cast<std::size_t>(
+        std::find(closed->is_content.rbegin(), closed->is_content.rend(), true) - closed->is_content.rbegin());
     const std::string tail = closed->text.substr(closed->text.size() - last);
     for (const Fragment& fragment : cut_fragments(tail, std::vector<bool>(tail.size(), false), specials_)) {
       if (fragment.special == nullptr) continue;
@@ -158,7 +172,8 @@ void LlamaEncoder::find_answer_ends() {
       break;
     }
   }
-  const std::size_t tail_bytes = static_cast<std::size_t>(std::find(chat->is_content.rbegin(), chat->is_content.rend(), true) - chat->is_content.rbegin());
+  const std::size_t tail_bytes = static_cast<std::size_t>(
+      std::find(chat->is_content.rbegin(), chat->is_content.rend(), true) - chat->is_content.rbegin());
   const std::string tail = chat->text.substr(chat->text.size() - tail_bytes);
   const std::vector<Fragment> fragments = cut_fragments(tail, std::vector<bool>(tail.size(), false), specials_);
   if (!fragments.empty() && fragments.back().special == nullptr) answer_lead_ = fragments.back().text;
@@ -204,13 +219,14 @@ Result<Tokens> LlamaEncoder::tokenize(const RenderedChat& chat) const {
 void LlamaEncoder::add_begin_of_text(Tokens& tokens) const {
   const TokenId begin = llama_vocab_bos(vocabulary_);
   if (begin == LLAMA_TOKEN_NULL) return;
-  if (llama_vocab_get_add_bos(vocabulary_) && (tokens.empty() || tokens.front() != begin)) tokens.insert(tokens.begin(), begin);
+  if (llama_vocab_get_add_bos(vocabulary_) && (tokens.empty() || tokens.front() != begin))
+    tokens.insert(tokens.begin(), begin);
   while (tokens.size() > 1 && tokens[0] == begin && tokens[1] == begin) tokens.erase(tokens.begin());
 }
 
 Result<Tokens> LlamaEncoder::tokenize_content(std::string_view text) const {
-  // Splitting moves merges at the seam, so text that spells no user-defined token is not touched; only if a control token still comes
-  // out (some vocabularies can merge to one) is the text split inside every special it spells.
+  // Splitting moves merges at the seam, so text that spells no user-defined token is not touched; only if a control
+  // token still comes out (some vocabularies can merge to one) is the text split inside every special it spells.
   for (const SplitAt which : {SplitAt::kUserDefined, SplitAt::kAnySpecial}) {
     Tokens tokens;
     for (const std::string_view piece : split_specials(text, specials_, which)) {
@@ -219,13 +235,15 @@ Result<Tokens> LlamaEncoder::tokenize_content(std::string_view text) const {
     }
     if (std::none_of(tokens.begin(), tokens.end(), [this](TokenId token) { return is_special_[token]; })) return tokens;
   }
-  return invalid_argument("state", "The text spells a control token of this model in a way that cannot be tokenised as plain text.");
+  return invalid_argument(
+      "state", "The text spells a control token of this model in a way that cannot be tokenised as plain text.");
 }
 
 Result<Tokens> LlamaEncoder::encode_answer(std::string_view text) const {
   if (text.empty()) return Tokens{};
   const std::string answer = answer_space_ + std::string(text);
-  // In context: the lead and the answer together, less the lead's own tokens. Where a merge crosses the border, the answer alone.
+  // In context: the lead and the answer together, less the lead's own tokens. Where a merge crosses the border, the
+  // answer alone.
   const Result<Tokens> lead = tokenize_content(answer_lead_);
   if (!lead.ok()) return lead.error();
   const Result<Tokens> joined = tokenize_content(answer_lead_ + answer);
@@ -239,7 +257,8 @@ Result<Tokens> LlamaEncoder::encode_answer(std::string_view text) const {
 Tokens LlamaEncoder::tokenize_plain(std::string_view text, bool parse_special) const {
   Tokens tokens(text.size() + 8);
   const auto bytes = static_cast<std::int32_t>(text.size());
-  std::int32_t count = llama_tokenize(vocabulary_, text.data(), bytes, tokens.data(), static_cast<std::int32_t>(tokens.size()), false, parse_special);
+  std::int32_t count = llama_tokenize(vocabulary_, text.data(), bytes, tokens.data(),
+                                      static_cast<std::int32_t>(tokens.size()), false, parse_special);
   if (count < 0) {
     tokens.resize(static_cast<std::size_t>(-count));
     count = llama_tokenize(vocabulary_, text.data(), bytes, tokens.data(), -count, false, parse_special);
@@ -251,7 +270,8 @@ Tokens LlamaEncoder::tokenize_plain(std::string_view text, bool parse_special) c
 
 std::string LlamaEncoder::piece(TokenId token) const {
   std::string text(64, '\0');
-  std::int32_t length = llama_token_to_piece(vocabulary_, token, text.data(), static_cast<std::int32_t>(text.size()), 0, true);
+  std::int32_t length =
+      llama_token_to_piece(vocabulary_, token, text.data(), static_cast<std::int32_t>(text.size()), 0, true);
   if (length < 0) {
     text.resize(static_cast<std::size_t>(-length));
     length = llama_token_to_piece(vocabulary_, token, text.data(), -length, 0, true);

@@ -16,17 +16,18 @@ namespace assay::engine {
 
 // What the encoder found out about a template at load.
 struct TemplateFacts {
-  std::string source = "none";         // "model", "override", "none"
-  bool system_role = false;            // false: the system text goes in front of the user text
-  std::string thinking = "none";       // "none", "closed by the template", "not controlled by the template"
+  std::string source = "none";    // "model", "override", "none"
+  bool system_role = false;       // false: the system text goes in front of the user text
+  std::string thinking = "none";  // "none", "closed by the template", "not controlled by the template"
   std::vector<std::string> warnings;
 };
 
 class LlamaEncoder final : public Encoder {
  public:
-  // `template_source` empty: a plain base-model prompt. Errors: kUnsupportedModel when the template cannot be used, always thinks, or
-  // builds its control tokens out of message text. REQUIRES: vocabulary outlives this.
-  static Result<std::unique_ptr<LlamaEncoder>> open(const llama_vocab* vocabulary, const std::string& template_source, bool is_override);
+  // `template_source` empty: a plain base-model prompt. Errors: kUnsupportedModel when the template cannot be used,
+  // always thinks, or builds its control tokens out of message text. REQUIRES: vocabulary outlives this.
+  static Result<std::unique_ptr<LlamaEncoder>> open(const llama_vocab* vocabulary, const std::string& template_source,
+                                                    bool is_override);
 
   Result<EncodedPrompt> encode_prompt(const PromptText& prompt) const override;
   Result<Tokens> encode_answer(std::string_view text) const override;

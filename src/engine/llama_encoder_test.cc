@@ -1,4 +1,5 @@
-// On the vocabularies that lie in llama.cpp's models folder: three tokenizer families (BPE, SPM, and BPE with user-defined words).
+// On the vocabularies that lie in llama.cpp's models folder: three tokenizer families (BPE, SPM, and BPE with
+// user-defined words).
 
 #include "engine/llama_encoder.h"
 
@@ -18,15 +19,18 @@ namespace {
 const std::string kModels = std::string(ASSAY_LLAMA_SOURCE_DIR) + "/models/";
 
 constexpr const char* kChatml =
-    "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}"
+    "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + "
+    "'\n'}}{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
 constexpr const char* kGemma =
-    "{{ bos_token }}{% if messages[0]['role'] == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}"
+    "{{ bos_token }}{% if messages[0]['role'] == 'system' %}{{ raise_exception('System role not supported') }}{% endif "
+    "%}"
     "{% for message in messages %}{% set role = 'model' if message['role'] == 'assistant' else message['role'] %}"
     "{{ '<start_of_turn>' + role + '\n' + message['content'] | trim + '<end_of_turn>\n' }}{% endfor %}"
     "{% if add_generation_prompt %}{{ '<start_of_turn>model\n' }}{% endif %}";
 constexpr const char* kLlama2 =
-    "{{ bos_token }}{% for message in messages %}{% if message['role'] == 'user' %}{{ '[INST] ' + message['content'] + ' [/INST]' }}"
+    "{{ bos_token }}{% for message in messages %}{% if message['role'] == 'user' %}{{ '[INST] ' + message['content'] + "
+    "' [/INST]' }}"
     "{% else %}{{ ' ' + message['content'] + eos_token }}{% endif %}{% endfor %}";
 
 struct Family {
@@ -69,7 +73,8 @@ std::vector<TokenId> controls_of(const Opened& opened, const Tokens& tokens) {
   std::vector<TokenId> controls;
   for (const TokenId token : tokens) {
     const SpecialToken* special = opened.encoder->specials().find(token);
-    if (special != nullptr && (is_control(*opened.model, token) || SpecialTokens::is_guarded(*special))) controls.push_back(token);
+    if (special != nullptr && (is_control(*opened.model, token) || SpecialTokens::is_guarded(*special)))
+      controls.push_back(token);
   }
   return controls;
 }
@@ -78,13 +83,15 @@ TEST(LlamaEncoder, HarmlessTextGetsTheTokensOfOrdinaryTokenising) {
   for (const Family& family : kFamilies) {
     const Opened opened = open(family.vocabulary, family.chat_template);
     ASSERT_NE(opened.encoder, nullptr);
-    EXPECT_TRUE(opened.encoder->facts().warnings.empty()) << family.vocabulary;  // the load-time probe compares exactly this
-    const Result<EncodedPrompt> prompt =
-        opened.encoder->encode_prompt({.system = "", .user = "Où est mon colis?\n\n\"42\" – 🙂 {\"a\": [1, 2]}", .base_cue = "\nAnswer:"});
+    EXPECT_TRUE(opened.encoder->facts().warnings.empty())
+        << family.vocabulary;  // the load-time probe compares exactly this
+    const Result<EncodedPrompt> prompt = opened.encoder->encode_prompt(
+        {.system = "", .user = "Où est mon colis?\n\n\"42\" – 🙂 {\"a\": [1, 2]}", .base_cue = "\nAnswer:"});
     ASSERT_TRUE(prompt.ok());
     Tokens ordinary(prompt->text.size() + 8);
-    ordinary.resize(static_cast<std::size_t>(llama_tokenize(opened.model->vocabulary(), prompt->text.data(), static_cast<int>(prompt->text.size()),
-                                                            ordinary.data(), static_cast<int>(ordinary.size()), false, true)));
+    ordinary.resize(static_cast<std::size_t>(llama_tokenize(opened.model->vocabulary(), prompt->text.data(),
+                                                            static_cast<int>(prompt->text.size()), ordinary.data(),
+                                                            static_cast<int>(ordinary.size()), false, true)));
     Tokens ours = prompt->tokens;
     const TokenId begin = llama_vocab_bos(opened.model->vocabulary());
     if (ours.front() == begin && ordinary.front() != begin) ours.erase(ours.begin());
@@ -96,15 +103,18 @@ TEST(LlamaEncoder, NoSpecialTokenOfAnyFamilyComesFromContent) {
   for (const Family& family : kFamilies) {
     const Opened opened = open(family.vocabulary, family.chat_template);
     ASSERT_NE(opened.encoder, nullptr);
-    const Result<EncodedPrompt> plain = opened.encoder->encode_prompt({.system = "Decide.", .user = "state", .base_cue = ""});
+    const Result<EncodedPrompt> plain =
+        opened.encoder->encode_prompt({.system = "Decide.", .user = "state", .base_cue = ""});
     ASSERT_TRUE(plain.ok());
     const std::vector<TokenId> expected = controls_of(opened, plain->tokens);
     for (const SpecialToken& special : opened.encoder->specials().all()) {
       if (!SpecialTokens::is_guarded(special)) continue;
       const std::size_t half = special.text.size() / 2;
-      for (const std::string& user : {"a" + special.text + "b", special.text, special.text + special.text.substr(0, half),
-                                      special.text.substr(0, half) + special.text, "x \n" + special.text + " y"}) {
-        const Result<EncodedPrompt> prompt = opened.encoder->encode_prompt({.system = "Decide.", .user = user, .base_cue = ""});
+      for (const std::string& user :
+           {"a" + special.text + "b", special.text, special.text + special.text.substr(0, half),
+            special.text.substr(0, half) + special.text, "x \n" + special.text + " y"}) {
+        const Result<EncodedPrompt> prompt =
+            opened.encoder->encode_prompt({.system = "Decide.", .user = user, .base_cue = ""});
         ASSERT_TRUE(prompt.ok()) << family.vocabulary << " " << special.text;
         ASSERT_EQ(controls_of(opened, prompt->tokens), expected) << family.vocabulary << " " << special.text;
       }
@@ -133,7 +143,8 @@ TEST(LlamaEncoder, ExactlyOneBeginOfText) {
 TEST(LlamaEncoder, FoldsTheSystemTextIntoTheUserTurnWhereTheRoleIsRefused) {
   const Opened opened = open("ggml-vocab-gemma-4.gguf", kGemma);
   EXPECT_FALSE(opened.encoder->facts().system_role);
-  const Result<EncodedPrompt> prompt = opened.encoder->encode_prompt({.system = "Decide.", .user = "hello", .base_cue = ""});
+  const Result<EncodedPrompt> prompt =
+      opened.encoder->encode_prompt({.system = "Decide.", .user = "hello", .base_cue = ""});
   ASSERT_TRUE(prompt.ok());
   EXPECT_NE(prompt->text.find("user\nDecide.\n\nhello<end_of_turn>"), std::string::npos) << prompt->text;
 }
@@ -146,7 +157,9 @@ TEST(LlamaEncoder, RendersSemIfsPromptWithThinkingClosed) {
   EXPECT_EQ(opened.encoder->facts().thinking, "closed by the template");
   const Result<EncodedPrompt> prompt = opened.encoder->encode_prompt({.system = "S", .user = "U", .base_cue = ""});
   ASSERT_TRUE(prompt.ok());
-  EXPECT_EQ(prompt->text, "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\nU<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n");
+  EXPECT_EQ(
+      prompt->text,
+      "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\nU<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n");
 }
 
 TEST(LlamaEncoder, RefusesATemplateThatAlwaysThinks) {
@@ -162,7 +175,8 @@ TEST(LlamaEncoder, RefusesATemplateThatAlwaysThinks) {
 TEST(LlamaEncoder, RefusesATemplateThatChangesTheText) {
   const Result<std::unique_ptr<LlamaModel>> model = LlamaModel::load_vocabulary(kModels + "ggml-vocab-qwen2.gguf");
   ASSERT_TRUE(model.ok());
-  const auto encoder = LlamaEncoder::open((*model)->vocabulary(), "{% for m in messages %}{{ m['content'] | upper }}{% endfor %}", true);
+  const auto encoder =
+      LlamaEncoder::open((*model)->vocabulary(), "{% for m in messages %}{{ m['content'] | upper }}{% endfor %}", true);
   ASSERT_FALSE(encoder.ok());
   EXPECT_EQ(encoder.error().code, ErrorCode::kUnsupportedModel);
 }
@@ -206,7 +220,8 @@ TEST(LlamaEncoder, EveryTemplateOfLlamaCppIsUsedOrRefusedWithAReason) {
       continue;
     }
     used++;
-    const Result<EncodedPrompt> prompt = (*encoder)->encode_prompt({.system = "Decide.", .user = "The parcel is here.", .base_cue = ""});
+    const Result<EncodedPrompt> prompt =
+        (*encoder)->encode_prompt({.system = "Decide.", .user = "The parcel is here.", .base_cue = ""});
     ASSERT_TRUE(prompt.ok()) << entry.path() << ": " << prompt.error().message;
     EXPECT_NE(prompt->text.find("The parcel is here."), std::string::npos);
   }

@@ -106,7 +106,8 @@ Status check_kind(const std::string& path, const Gguf& gguf, const ModelFacts& f
   }
   // llama.cpp ends the process on these; a file must not be able to.
   const std::uint64_t blocks = number_of(gguf, facts.architecture + ".block_count").value_or(1);
-  if (!facts.tokenizer_only && (blocks == 0 || blocks > 512)) return unsupported(path, "its block count is " + std::to_string(blocks));
+  if (!facts.tokenizer_only && (blocks == 0 || blocks > 512))
+    return unsupported(path, "its block count is " + std::to_string(blocks));
   return {};
 }
 
@@ -115,10 +116,12 @@ Result<std::uint64_t> bytes_of_shards(const std::string& path, const Gguf& gguf)
   std::error_code failure;
   const std::uint64_t shards = number_of(gguf, "split.count").value_or(1);
   if (shards <= 1) return std::filesystem::file_size(path, failure);
-  if (number_of(gguf, "split.no").value_or(0) != 0) return unsupported(path, "it is a later shard of a split model; give the first one (-00001-of-)");
+  if (number_of(gguf, "split.no").value_or(0) != 0)
+    return unsupported(path, "it is a later shard of a split model; give the first one (-00001-of-)");
   std::smatch match;
   static const std::regex kShard("^(.*)-00001-of-([0-9]{5})\\.gguf$");
-  if (!std::regex_match(path, match, kShard)) return unsupported(path, "it is the first shard of a split model but is not named NAME-00001-of-0000N.gguf");
+  if (!std::regex_match(path, match, kShard))
+    return unsupported(path, "it is the first shard of a split model but is not named NAME-00001-of-0000N.gguf");
   std::uint64_t bytes = 0;
   for (std::uint64_t shard = 1; shard <= shards; shard++) {
     const std::string number = std::to_string(100000 + shard).substr(1);
@@ -135,12 +138,15 @@ Result<std::uint64_t> bytes_of_shards(const std::string& path, const Gguf& gguf)
 Result<ModelFacts> inspect_gguf(const std::string& path) {
   start_llama();
   std::error_code failure;
-  if (!std::filesystem::exists(path, failure)) return Error{ErrorCode::kNotFound, "There is no model file at " + path + ".", "model"};
-  if (!std::filesystem::is_regular_file(path, failure)) return Error{ErrorCode::kNotFound, path + " is not a file.", "model"};
+  if (!std::filesystem::exists(path, failure))
+    return Error{ErrorCode::kNotFound, "There is no model file at " + path + ".", "model"};
+  if (!std::filesystem::is_regular_file(path, failure))
+    return Error{ErrorCode::kNotFound, path + " is not a file.", "model"};
   const Gguf gguf(gguf_init_from_file(path.c_str(), {.no_alloc = true, .ctx = nullptr}));
   if (!gguf) {
     const std::string reason = take_llama_error();
-    return Error{ErrorCode::kIo, path + " is not a complete GGUF file" + (reason.empty() ? "." : " (" + reason + ")."), "model"};
+    return Error{ErrorCode::kIo, path + " is not a complete GGUF file" + (reason.empty() ? "." : " (" + reason + ")."),
+                 "model"};
   }
   ModelFacts facts;
   facts.architecture = text_of(gguf, "general.architecture");

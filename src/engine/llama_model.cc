@@ -28,12 +28,15 @@ llama_model_params model_params(const ModelOptions& options) {
 
 // Replaces every 0 by what it stands for.
 Result<ModelOptions> settle(ModelOptions options, const ModelFacts& facts) {
-  if (options.threads < 0 || options.context_tokens < 0 || options.batch_tokens < 1 || options.sequences_max < 2 || options.sequences_max > 256) {
-    return invalid_argument("model", "threads and context_tokens must be >= 0, batch_tokens >= 1, sequences_max in 2..256.");
+  if (options.threads < 0 || options.context_tokens < 0 || options.batch_tokens < 1 || options.sequences_max < 2 ||
+      options.sequences_max > 256) {
+    return invalid_argument("model",
+                            "threads and context_tokens must be >= 0, batch_tokens >= 1, sequences_max in 2..256.");
   }
   if (options.threads == 0) options.threads = usable_cores();
   if (options.context_tokens == 0) {
-    const auto trained = static_cast<std::int32_t>(std::min<std::uint64_t>(facts.trained_context_tokens, kDefaultContextTokens));
+    const auto trained =
+        static_cast<std::int32_t>(std::min<std::uint64_t>(facts.trained_context_tokens, kDefaultContextTokens));
     options.context_tokens = trained > 0 ? trained : kDefaultContextTokens;
   }
   options.batch_tokens = std::min(options.batch_tokens, options.context_tokens);
@@ -57,8 +60,8 @@ Result<std::uint64_t> estimate_memory_bytes(const ModelOptions& options) {
   std::uint32_t trained = 0;
   std::uint32_t experts = 0;
   try {
-    const common_device_memory_data_vec memory =
-        common_get_device_memory_data(options.path.c_str(), &model, &context, devices, layers, trained, experts, GGML_LOG_LEVEL_ERROR);
+    const common_device_memory_data_vec memory = common_get_device_memory_data(
+        options.path.c_str(), &model, &context, devices, layers, trained, experts, GGML_LOG_LEVEL_ERROR);
     start_llama();  // the dry run changes llama.cpp's log
     if (memory.empty()) return std::uint64_t{0};
     const common_device_memory_data& host = memory.back();
@@ -66,14 +69,16 @@ Result<std::uint64_t> estimate_memory_bytes(const ModelOptions& options) {
   } catch (const std::exception& exception) {
     start_llama();
     const std::string reason = take_llama_error();
-    return Error{ErrorCode::kUnsupportedModel, options.path + " cannot be loaded: " + (reason.empty() ? exception.what() : reason), "model"};
+    return Error{ErrorCode::kUnsupportedModel,
+                 options.path + " cannot be loaded: " + (reason.empty() ? exception.what() : reason), "model"};
   }
 }
 
 Result<std::unique_ptr<LlamaModel>> LlamaModel::load(const ModelOptions& options) {
   Result<ModelFacts> facts = inspect_gguf(options.path);
   if (!facts.ok()) return facts.error();
-  if (facts->tokenizer_only) return Error{ErrorCode::kUnsupportedModel, options.path + " has a vocabulary but no weights.", "model"};
+  if (facts->tokenizer_only)
+    return Error{ErrorCode::kUnsupportedModel, options.path + " has a vocabulary but no weights.", "model"};
   Result<ModelOptions> settled = settle(options, *facts);
   if (!settled.ok()) return settled.error();
   const Result<std::uint64_t> needed = estimate_memory_bytes(*settled);
@@ -82,7 +87,8 @@ Result<std::unique_ptr<LlamaModel>> LlamaModel::load(const ModelOptions& options
   if (options.check_memory && *needed > free_bytes) {
     return Error{ErrorCode::kOutOfMemory,
                  options.path + " needs about " + mebibytes(*needed) + " and " + mebibytes(free_bytes) +
-                     " are free; take a smaller model or quantisation, or a smaller context_tokens (now " + std::to_string(settled->context_tokens) + ").",
+                     " are free; take a smaller model or quantisation, or a smaller context_tokens (now " +
+                     std::to_string(settled->context_tokens) + ").",
                  "model"};
   }
   llama_model_params params = model_params(*settled);
@@ -95,7 +101,8 @@ Result<std::unique_ptr<LlamaModel>> LlamaModel::load(const ModelOptions& options
     return Error{ErrorCode::kUnsupportedModel, options.path + " cannot be loaded: " + take_llama_error(), "model"};
   }
   std::unique_ptr<LlamaModel> loaded(new LlamaModel(model, std::move(facts).value(), std::move(settled).value()));
-  if (loaded->recurrent()) loaded->options_.sequences_max = std::min(loaded->options_.sequences_max, kRecurrentSequences);
+  if (loaded->recurrent())
+    loaded->options_.sequences_max = std::min(loaded->options_.sequences_max, kRecurrentSequences);
   loaded->memory_needed_bytes_ = *needed;
   return loaded;
 }
@@ -106,7 +113,8 @@ Result<std::unique_ptr<LlamaModel>> LlamaModel::load_vocabulary(const std::strin
   llama_model_params params = llama_model_default_params();
   params.vocab_only = true;
   llama_model* model = llama_model_load_from_file(path.c_str(), params);
-  if (model == nullptr) return Error{ErrorCode::kUnsupportedModel, path + " cannot be loaded: " + take_llama_error(), "model"};
+  if (model == nullptr)
+    return Error{ErrorCode::kUnsupportedModel, path + " cannot be loaded: " + take_llama_error(), "model"};
   return std::unique_ptr<LlamaModel>(new LlamaModel(model, std::move(facts).value(), ModelOptions{.path = path}));
 }
 

@@ -18,15 +18,15 @@ namespace assay::engine {
 // What the file says of itself; known before the weights are loaded.
 struct ModelFacts {
   std::string architecture;
-  std::string decision_head;    // "<arch>.decision.type", empty for ordinary models
-  std::string chat_template;    // the model's own, empty when it has none
-  std::uint64_t file_bytes = 0; // of all shards
+  std::string decision_head;                 // "<arch>.decision.type", empty for ordinary models
+  std::string chat_template;                 // the model's own, empty when it has none
+  std::uint64_t file_bytes = 0;              // of all shards
   std::uint64_t trained_context_tokens = 0;  // 0 when the file does not say
   bool tokenizer_only = false;               // a vocabulary without weights
 };
 
-// Reads the metadata only. Errors: kNotFound, kIo (not a GGUF, cut short), kUnsupportedModel with the reason (embedding, encoder,
-// drafter, projector or adapter files).
+// Reads the metadata only. Errors: kNotFound, kIo (not a GGUF, cut short), kUnsupportedModel with the reason
+// (embedding, encoder, drafter, projector or adapter files).
 Result<ModelFacts> inspect_gguf(const std::string& path);
 
 // What loading would take, measured by llama.cpp's own dry run. Errors: kUnsupportedModel.
@@ -58,7 +58,8 @@ class LlamaModel {
   Result<std::unique_ptr<Decoder>> make_decoder() const;
 
  private:
-  LlamaModel(llama_model* model, ModelFacts facts, ModelOptions options) : model_(model), facts_(std::move(facts)), options_(std::move(options)) {}
+  LlamaModel(llama_model* model, ModelFacts facts, ModelOptions options)
+      : model_(model), facts_(std::move(facts)), options_(std::move(options)) {}
 
   llama_model* const model_;
   const ModelFacts facts_;

@@ -20,8 +20,8 @@
 namespace assay::engine {
 namespace {
 
-std::mutex log_mutex;        // guards last_error
-std::string last_error;      // NOLINT(cert-err58-cpp): llama.cpp's log has one callback for the process
+std::mutex log_mutex;    // guards last_error
+std::string last_error;  // NOLINT(cert-err58-cpp): llama.cpp's log has one callback for the process
 
 void on_llama_log(ggml_log_level level, const char* text, void*) {
   if (level != GGML_LOG_LEVEL_ERROR && level != GGML_LOG_LEVEL_WARN) return;
@@ -73,7 +73,8 @@ std::int32_t usable_cores() {
   double cores = std::max(1, common_cpu_get_num_physical_cores());
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
-  if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0) cores = std::min(cores, static_cast<double>(CPU_COUNT(&allowed)));
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0)
+    cores = std::min(cores, static_cast<double>(CPU_COUNT(&allowed)));
   if (const std::optional<double> quota = quota_cores()) cores = std::min(cores, std::ceil(*quota));
   return std::max(1, static_cast<std::int32_t>(cores));
 }

@@ -6,8 +6,8 @@
 
 namespace assay::engine {
 
-// Loads the backends and takes over llama.cpp's log: its warnings and errors become debug lines of ours, the last error is kept.
-// Idempotent and thread-safe.
+// Loads the backends and takes over llama.cpp's log: its warnings and errors become debug lines of ours, the last error
+// is kept. Idempotent and thread-safe.
 void start_llama();
 
 // The last error that llama.cpp logged since the last call; empty when there was none. Thread-safe.

@@ -1,6 +1,6 @@
 #pragma once
-// Does a decode survive on this machine? Some compilers build matrix code that faults on some CPUs; better to find out in a child process
-// than in front of a request.
+// Does a decode survive on this machine? Some compilers build matrix code that faults on some CPUs; better to find out
+// in a child process than in front of a request.
 
 #include <string>
 

@@ -14,8 +14,8 @@
 namespace assay::engine {
 namespace {
 
-// Templates may ask for today's date (Llama 3 writes it into the system turn). The same request must give the same bits tomorrow, so the
-// date is always the one that those templates write when nobody tells them: 26 July 2024, noon UTC.
+// Templates may ask for today's date (Llama 3 writes it into the system turn). The same request must give the same bits
+// tomorrow, so the date is always the one that those templates write when nobody tells them: 26 July 2024, noon UTC.
 constexpr std::time_t kTemplateTime = 1721995200;
 
 // Opening and closing tags of thinking blocks, as the families write them.
@@ -52,12 +52,14 @@ LlamaTemplate::~LlamaTemplate() = default;
 
 const std::string& LlamaTemplate::source() const { return parsed_->chat.source(); }
 
-Result<std::unique_ptr<LlamaTemplate>> LlamaTemplate::parse(const std::string& source, const std::string& bos_text, const std::string& eos_text) {
+Result<std::unique_ptr<LlamaTemplate>> LlamaTemplate::parse(const std::string& source, const std::string& bos_text,
+                                                            const std::string& eos_text) {
   try {
     auto parsed = std::make_unique<Parsed>(Parsed{common_chat_template(source, bos_text, eos_text)});
     return std::unique_ptr<LlamaTemplate>(new LlamaTemplate(std::move(parsed)));
   } catch (const std::exception& exception) {
-    return Error{ErrorCode::kUnsupportedModel, std::string("The chat template cannot be parsed: ") + exception.what(), "chat_template"};
+    return Error{ErrorCode::kUnsupportedModel, std::string("The chat template cannot be parsed: ") + exception.what(),
+                 "chat_template"};
   }
 }
 
@@ -90,7 +92,8 @@ Result<RenderedChat> LlamaTemplate::render(const std::vector<ChatTurn>& turns, R
     }
     return rendered;
   } catch (const std::exception& exception) {
-    return Error{ErrorCode::kUnsupportedModel, std::string("The chat template cannot be rendered: ") + exception.what(), "chat_template"};
+    return Error{ErrorCode::kUnsupportedModel, std::string("The chat template cannot be rendered: ") + exception.what(),
+                 "chat_template"};
   }
 }
 

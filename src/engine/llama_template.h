@@ -1,5 +1,6 @@
 #pragma once
-// A model's Jinja chat template, rendered so that every byte of the result is known to be the template's or the caller's.
+// A model's Jinja chat template, rendered so that every byte of the result is known to be the template's or the
+// caller's.
 
 #include <memory>
 #include <string>
@@ -23,7 +24,8 @@ struct RenderedChat {
 class LlamaTemplate {
  public:
   // Errors: kUnsupportedModel with the parser's message.
-  static Result<std::unique_ptr<LlamaTemplate>> parse(const std::string& source, const std::string& bos_text, const std::string& eos_text);
+  static Result<std::unique_ptr<LlamaTemplate>> parse(const std::string& source, const std::string& bos_text,
+                                                      const std::string& eos_text);
   ~LlamaTemplate();
 
   struct RenderOptions {
@@ -41,7 +43,8 @@ class LlamaTemplate {
   std::unique_ptr<Parsed> parsed_;
 };
 
-// What a rendered prompt does about thinking, by the tags that stand after its last content: kOpen would make the model think first.
+// What a rendered prompt does about thinking, by the tags that stand after its last content: kOpen would make the model
+// think first.
 enum class Thinking { kNone, kClosed, kOpen };
 Thinking thinking_after_content(const RenderedChat& chat);
 

@@ -13,8 +13,9 @@ namespace {
 constexpr std::size_t kLanes = 16;    // partial sums side by side, so that the compiler may use vectors
 constexpr std::size_t kBlock = 1024;  // lanes are added to a double after this many, which bounds rounding
 
-// exp(x) for x <= 0: 2^n * 2^f with n whole and f in (-1, 0], 2^f by its Taylor series in f ln 2 (degree 7, error < 2e-8).
-// A vocabulary has up to 256k entries and a question up to thousands of rows, so libm's scalar exp would cost as much as the model.
+// exp(x) for x <= 0: 2^n * 2^f with n whole and f in (-1, 0], 2^f by its Taylor series in f ln 2 (degree 7, error <
+// 2e-8). A vocabulary has up to 256k entries and a question up to thousands of rows, so libm's scalar exp would cost as
+// much as the model.
 inline float exp_nonpositive(float x) {
   const float scaled = std::max(x, -80.0F) * 1.44269504F;
   const auto whole = static_cast<std::int32_t>(scaled);

@@ -8,8 +8,8 @@
 #include "engine/batch_plan.h"
 #include "engine/logits.h"
 
-// Invariants: a promise is made when its job is accepted and set exactly once, by the engine thread; between two jobs the decoder
-// holds nothing.
+// Invariants: a promise is made when its job is accepted and set exactly once, by the engine thread; between two jobs
+// the decoder holds nothing.
 
 namespace assay::engine {
 
@@ -21,7 +21,11 @@ struct Scheduler::Accepted {
 };
 
 Scheduler::Scheduler(std::unique_ptr<Decoder> decoder, const Clock& clock, SchedulerOptions options)
-    : clock_(clock), limits_(decoder->limits()), decoder_(std::move(decoder)), queue_(options.queue_jobs_max), thread_([this] { loop(); }) {}
+    : clock_(clock),
+      limits_(decoder->limits()),
+      decoder_(std::move(decoder)),
+      queue_(options.queue_jobs_max),
+      thread_([this] { loop(); }) {}
 
 Scheduler::~Scheduler() { drain(); }
 
@@ -100,7 +104,8 @@ Status Scheduler::compute_step(const Step& step, const Job& job, JobResult& resu
     if (read.hidden_state) {
       const std::span<const float> hidden = decoder_->hidden_state(planned.batch_row);
       for (const float number : hidden) {
-        if (!std::isfinite(number)) return Error{ErrorCode::kNonfiniteLogits, "The model produced a non-finite hidden state.", ""};
+        if (!std::isfinite(number))
+          return Error{ErrorCode::kNonfiniteLogits, "The model produced a non-finite hidden state.", ""};
       }
       numbers->hidden.assign(hidden.begin(), hidden.end());
     }

@@ -11,7 +11,12 @@ namespace assay::engine {
 namespace {
 
 DecoderLimits limits() {
-  return {.batch_rows_max = 16, .output_rows_max = 8, .sequences_max = 8, .cells_max = 64, .vocabulary_tokens = 40, .hidden_size = 5};
+  return {.batch_rows_max = 16,
+          .output_rows_max = 8,
+          .sequences_max = 8,
+          .cells_max = 64,
+          .vocabulary_tokens = 40,
+          .hidden_size = 5};
 }
 
 Job job_of(const Tokens& tokens, std::vector<TokenId> targets = {3, 1}) {
@@ -108,7 +113,8 @@ TEST(Scheduler, NaNIsAnErrorAndTheEngineGoesOn) {
 TEST(Scheduler, DrainAnswersWhatWaitsAndRefusesTheRest) {
   Fixture fixture;
   std::vector<std::future<Result<JobResult>>> futures;
-  for (TokenId token = 0; token < 10; token++) futures.push_back(std::move(fixture.scheduler->submit(job_of({token}))).value());
+  for (TokenId token = 0; token < 10; token++)
+    futures.push_back(std::move(fixture.scheduler->submit(job_of({token}))).value());
   fixture.scheduler->drain();
   for (auto& future : futures) EXPECT_TRUE(future.get().ok());
   EXPECT_EQ(fixture.scheduler->submit(job_of({1})).error().code, ErrorCode::kUnavailable);

@@ -54,7 +54,8 @@ const SpecialToken* SpecialTokens::longest_at(std::string_view text, std::size_t
 }
 
 const SpecialToken* SpecialTokens::find(TokenId id) const {
-  const auto at = std::find_if(tokens_.begin(), tokens_.end(), [id](const SpecialToken& token) { return token.id == id; });
+  const auto at =
+      std::find_if(tokens_.begin(), tokens_.end(), [id](const SpecialToken& token) { return token.id == id; });
   return at == tokens_.end() ? nullptr : &*at;
 }
 
@@ -63,7 +64,8 @@ bool SpecialTokens::is_guarded(const SpecialToken& token) {
   return !blank && character_bytes(token.text, 0) < token.text.size();
 }
 
-std::vector<Fragment> cut_fragments(std::string_view text, const std::vector<bool>& is_content, const SpecialTokens& specials) {
+std::vector<Fragment> cut_fragments(std::string_view text, const std::vector<bool>& is_content,
+                                    const SpecialTokens& specials) {
   ASSAY_ASSERT(is_content.size() == text.size());
   std::vector<Fragment> fragments;
   std::string pending;
@@ -103,7 +105,8 @@ std::vector<std::string_view> split_specials(std::string_view text, const Specia
   std::size_t at = 0;
   while (at < text.size()) {
     const SpecialToken* special = specials.longest_at(text, at);
-    const bool counts = special != nullptr && SpecialTokens::is_guarded(*special) && (which == SplitAt::kAnySpecial || special->user_defined);
+    const bool counts = special != nullptr && SpecialTokens::is_guarded(*special) &&
+                        (which == SplitAt::kAnySpecial || special->user_defined);
     at += character_bytes(text, at);
     if (counts) {
       pieces.push_back(text.substr(begin, at - begin));

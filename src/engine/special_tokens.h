@@ -1,6 +1,6 @@
 #pragma once
-// Where control tokens may come from: only from bytes that a template wrote. Pure functions over text; the tokenizer itself is
-// llama.cpp's.
+// Where control tokens may come from: only from bytes that a template wrote. Pure functions over text; the tokenizer
+// itself is llama.cpp's.
 
 #include <cstdint>
 #include <span>
@@ -32,8 +32,8 @@ class SpecialTokens {
   const SpecialToken* find(TokenId id) const;
   const std::vector<SpecialToken>& all() const { return tokens_; }
 
-  // True for what must never come from content. Runs of white space and single characters are words of the vocabulary that happen to be
-  // listed as user-defined (Gemma's "\n\n"), not controls; they may.
+  // True for what must never come from content. Runs of white space and single characters are words of the vocabulary
+  // that happen to be listed as user-defined (Gemma's "\n\n"), not controls; they may.
   static bool is_guarded(const SpecialToken& token);
 
  private:
@@ -53,12 +53,14 @@ struct Fragment {
   std::string text;  // empty for a special
 };
 
-// Cuts a rendered prompt. A special token counts only where every one of its bytes is the template's (is_content false); white space that
-// it strips is dropped only from template bytes. REQUIRES: is_content.size() == text.size().
-std::vector<Fragment> cut_fragments(std::string_view text, const std::vector<bool>& is_content, const SpecialTokens& specials);
+// Cuts a rendered prompt. A special token counts only where every one of its bytes is the template's (is_content
+// false); white space that it strips is dropped only from template bytes. REQUIRES: is_content.size() == text.size().
+std::vector<Fragment> cut_fragments(std::string_view text, const std::vector<bool>& is_content,
+                                    const SpecialTokens& specials);
 
 enum class SplitAt { kUserDefined, kAnySpecial };
-// Splits text inside every guarded special token that it spells, after its first character, so that no piece spells one.
+// Splits text inside every guarded special token that it spells, after its first character, so that no piece spells
+// one.
 std::vector<std::string_view> split_specials(std::string_view text, const SpecialTokens& specials, SplitAt which);
 
 // The first guarded special token that the text spells; nullptr when it spells none.

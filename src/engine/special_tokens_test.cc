@@ -34,7 +34,8 @@ std::vector<Fragment> cut(std::string_view pattern, const SpecialTokens& special
 
 std::string shown(const std::vector<Fragment>& fragments) {
   std::string text;
-  for (const Fragment& fragment : fragments) text += fragment.special != nullptr ? "#" + std::to_string(fragment.special->id) : "(" + fragment.text + ")";
+  for (const Fragment& fragment : fragments)
+    text += fragment.special != nullptr ? "#" + std::to_string(fragment.special->id) : "(" + fragment.text + ")";
   return text;
 }
 

@@ -25,8 +25,10 @@ std::int64_t modified_ns(const std::string& path) {
 }
 
 std::string cache_folder() {
-  if (const char* folder = std::getenv("XDG_CACHE_HOME"); folder != nullptr && *folder != '\0') return std::string(folder) + "/assay";
-  if (const char* home = std::getenv("HOME"); home != nullptr && *home != '\0') return std::string(home) + "/.cache/assay";
+  if (const char* folder = std::getenv("XDG_CACHE_HOME"); folder != nullptr && *folder != '\0')
+    return std::string(folder) + "/assay";
+  if (const char* home = std::getenv("HOME"); home != nullptr && *home != '\0')
+    return std::string(home) + "/.cache/assay";
   return {};
 }
 
@@ -64,13 +66,14 @@ CheckRecord from_json(const Json& json) {
   record.has_readout = json.at("has_readout");
   record.readout = readout_from_name(json.at("readout").get<std::string>()).value_or(Readout::kLetters);
   for (const Json& score : json.at("scores")) {
-    record.scores.push_back({.readout = readout_from_name(score.at("readout").get<std::string>()).value_or(Readout::kLetters),
-                             .type = static_cast<QuestionType>(score.at("type").get<int>()),
-                             .right = score.at("right"),
-                             .rows = score.at("rows"),
-                             .chance = score.at("chance"),
-                             .p_value = score.at("p_value"),
-                             .reliable = score.at("reliable")});
+    record.scores.push_back(
+        {.readout = readout_from_name(score.at("readout").get<std::string>()).value_or(Readout::kLetters),
+         .type = static_cast<QuestionType>(score.at("type").get<int>()),
+         .right = score.at("right"),
+         .rows = score.at("rows"),
+         .chance = score.at("chance"),
+         .p_value = score.at("p_value"),
+         .reliable = score.at("reliable")});
   }
   return record;
 }
@@ -96,11 +99,14 @@ std::vector<std::string> check_file_paths(const std::string& model_path, const s
   std::vector<std::string> paths = {model_path + ".assay.json"};
   // Two models of one name in two folders must not share a cache entry.
   const std::string folder = cache_folder();
-  if (!folder.empty()) paths.push_back(folder + "/" + name + "." + sha256_hex(fs::absolute(model_path).string()).substr(0, 12) + ".assay.json");
+  if (!folder.empty())
+    paths.push_back(folder + "/" + name + "." + sha256_hex(fs::absolute(model_path).string()).substr(0, 12) +
+                    ".assay.json");
   return paths;
 }
 
-std::optional<CheckRecord> read_check_file(const std::string& model_path, const std::string& check_dir, const std::string& settings) {
+std::optional<CheckRecord> read_check_file(const std::string& model_path, const std::string& check_dir,
+                                           const std::string& settings) {
   std::error_code failure;
   const std::uint64_t bytes = fs::file_size(model_path, failure);
   if (failure) return std::nullopt;
@@ -118,7 +124,8 @@ std::optional<CheckRecord> read_check_file(const std::string& model_path, const 
   return std::nullopt;
 }
 
-std::optional<std::string> write_check_file(const std::string& model_path, const std::string& check_dir, const CheckRecord& record) {
+std::optional<std::string> write_check_file(const std::string& model_path, const std::string& check_dir,
+                                            const CheckRecord& record) {
   const std::string text = to_json(record).dump(2) + "\n";
   for (const std::string& path : check_file_paths(model_path, check_dir)) {
     std::error_code failure;

@@ -1,6 +1,6 @@
 #pragma once
-// What was found out about a model once and need not be found out again: a small JSON file beside the model (or in a cache folder), valid
-// for one file content, one version of Assay and one set of settings.
+// What was found out about a model once and need not be found out again: a small JSON file beside the model (or in a
+// cache folder), valid for one file content, one version of Assay and one set of settings.
 
 #include <optional>
 #include <string>
@@ -22,15 +22,19 @@ struct CheckRecord {
   std::vector<CheckScore> scores;
 };
 
-// The places where a record of this model may lie, best first: `check_dir` alone when given, else beside the model, then the user's cache.
+// The places where a record of this model may lie, best first: `check_dir` alone when given, else beside the model,
+// then the user's cache.
 std::vector<std::string> check_file_paths(const std::string& model_path, const std::string& check_dir);
 
-// The first readable record that belongs to this file's content and these settings. A record whose size and time still fit is trusted
-// without hashing the model again; otherwise the model is hashed and compared.
-std::optional<CheckRecord> read_check_file(const std::string& model_path, const std::string& check_dir, const std::string& settings);
+// The first readable record that belongs to this file's content and these settings. A record whose size and time still
+// fit is trusted without hashing the model again; otherwise the model is hashed and compared.
+std::optional<CheckRecord> read_check_file(const std::string& model_path, const std::string& check_dir,
+                                           const std::string& settings);
 
-// Writes the record to the first place that can be written, whole or not at all; returns the path, or nothing when no place can.
-std::optional<std::string> write_check_file(const std::string& model_path, const std::string& check_dir, const CheckRecord& record);
+// Writes the record to the first place that can be written, whole or not at all; returns the path, or nothing when no
+// place can.
+std::optional<std::string> write_check_file(const std::string& model_path, const std::string& check_dir,
+                                            const CheckRecord& record);
 
 // A new record for this file as it is now (hashes it).
 CheckRecord new_check_record(const std::string& model_path, const std::string& settings);

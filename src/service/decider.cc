@@ -31,8 +31,8 @@ void collect_texts(const Value& value, std::vector<const std::string*>& texts) {
 
 }  // namespace
 
-LocalDecider::LocalDecider(std::unique_ptr<engine::Encoder> encoder, std::unique_ptr<engine::Scheduler> scheduler, LocalDeciderOptions options,
-                           ModelReport report)
+LocalDecider::LocalDecider(std::unique_ptr<engine::Encoder> encoder, std::unique_ptr<engine::Scheduler> scheduler,
+                           LocalDeciderOptions options, ModelReport report)
     : encoder_(std::move(encoder)),
       scheduler_(std::move(scheduler)),
       options_(options),
@@ -47,7 +47,8 @@ Result<DecisionReply> LocalDecider::decide(const DecisionRequest& request) {
   if (Status status = check_special(request); !status.ok()) return status.error();
   // 2. Words to tokens.
   const Readout readout = request.readout == Readout::kAuto ? report_.readout : request.readout;
-  if (readout == Readout::kHead) return invalid_argument("readout", "This model has no decision head; readouts are letters and text.");
+  if (readout == Readout::kHead)
+    return invalid_argument("readout", "This model has no decision head; readouts are letters and text.");
   std::vector<QuestionPlan> plans;
   for (std::size_t i = 0; i < request.questions.size(); i++) {
     Result<QuestionPlan> plan = plan_question(request.state, request.questions[i], readout, labels_, *encoder_);
@@ -70,7 +71,8 @@ Result<DecisionReply> LocalDecider::decide(const DecisionRequest& request) {
   reply.compute_ms += result->compute_ms;
   // 5. Numbers to probabilities.
   for (std::size_t i = 0; i < plans.size(); i++) {
-    Result<Answer> answer = answer_question(request.questions[i], plans[i], *result, (*priors)[i].get(), request.explain, *encoder_);
+    Result<Answer> answer =
+        answer_question(request.questions[i], plans[i], *result, (*priors)[i].get(), request.explain, *encoder_);
     if (!answer.ok()) return in_question(answer.error(), i);
     answer->reliability = reliability(answer->readout, request.questions[i].type);
     if (!request.hidden_state) answer->hidden_state.clear();
@@ -84,7 +86,8 @@ Status LocalDecider::check_special(const DecisionRequest& request) const {
   const auto check = [this](const std::string& field, const std::string& text) -> Status {
     const std::optional<std::string> special = encoder_->find_special(text);
     if (!special) return {};
-    return invalid_argument(field, field + " contains the control token " + *special + " (special tokens are refused by this server's setting).");
+    return invalid_argument(field, field + " contains the control token " + *special +
+                                       " (special tokens are refused by this server's setting).");
   };
   std::vector<const std::string*> texts;
   collect_texts(request.state, texts);
@@ -98,13 +101,16 @@ Status LocalDecider::check_special(const DecisionRequest& request) const {
     for (std::size_t i = 0; i < question.options.size(); i++) {
       const std::string option_path = path + ".options[" + std::to_string(i) + "]";
       if (Status status = check(option_path + ".id", question.options[i].id); !status.ok()) return status;
-      if (Status status = check(option_path + ".description", question.options[i].description.value_or("")); !status.ok()) return status;
+      if (Status status = check(option_path + ".description", question.options[i].description.value_or(""));
+          !status.ok())
+        return status;
     }
   }
   return {};
 }
 
-Result<std::vector<std::shared_ptr<const Priors>>> LocalDecider::priors_for(const std::vector<QuestionPlan>& plans, DecisionReply& reply) {
+Result<std::vector<std::shared_ptr<const Priors>>> LocalDecider::priors_for(const std::vector<QuestionPlan>& plans,
+                                                                            DecisionReply& reply) {
   std::vector<std::shared_ptr<const Priors>> priors;
   for (const QuestionPlan& plan : plans) {
     if (plan.readout != Readout::kText) {
@@ -129,7 +135,9 @@ Result<std::vector<std::shared_ptr<const Priors>>> LocalDecider::priors_for(cons
   return priors;
 }
 
-Reliability LocalDecider::reliability(Readout readout, QuestionType type) const { return decision::reliability_of(report_.check, readout, type); }
+Reliability LocalDecider::reliability(Readout readout, QuestionType type) const {
+  return decision::reliability_of(report_.check, readout, type);
+}
 
 Result<std::vector<std::size_t>> LocalDecider::answer_check(Readout readout) {
   std::vector<Question> questions;
@@ -158,7 +166,8 @@ Result<std::vector<std::size_t>> LocalDecider::answer_check(Readout readout) {
   for (std::size_t i = 0; i < plans.size(); i++) {
     Priors priors;
     if (readout == Readout::kText) priors = priors_of({.builder = {}, .reads = neutral[i].reads}, *result);
-    const Result<Answer> answer = answer_question(questions[i], plans[i], *result, readout == Readout::kText ? &priors : nullptr, false, *encoder_);
+    const Result<Answer> answer = answer_question(questions[i], plans[i], *result,
+                                                  readout == Readout::kText ? &priors : nullptr, false, *encoder_);
     if (!answer.ok()) return answer.error();
     picked.push_back(answer->best);
   }

@@ -34,11 +34,13 @@ engine::HeadQuestion head_question(const Question& question) {
   if (const int yes = yes_index(question); yes >= 0) {
     head.type = engine::HeadQuestionType::kNoul;
     head.option_keys = {"false", "true"};
-    head.descriptions = {question.options[1 - yes].description.value_or(""), question.options[yes].description.value_or("")};
+    head.descriptions = {question.options[1 - yes].description.value_or(""),
+                         question.options[yes].description.value_or("")};
     return head;
   }
   const std::size_t levels = question.options.size();
-  head.type = question.type == QuestionType::kScale && levels >= 2 && levels <= 10 ? engine::HeadQuestionType::kScore : engine::HeadQuestionType::kChoice;
+  head.type = question.type == QuestionType::kScale && levels >= 2 && levels <= 10 ? engine::HeadQuestionType::kScore
+                                                                                   : engine::HeadQuestionType::kChoice;
   for (const Option& option : question.options) {
     head.option_keys.push_back(option.id);
     const bool needs_text = head.type == engine::HeadQuestionType::kScore;
@@ -57,7 +59,9 @@ Answer answer_of(const Question& question, const engine::HeadAnswer& head) {
     probabilities[i] /= sum;
     // The head gives probabilities only; their logarithm is the score that softmax turns back into them.
     constexpr double kLeast = 1e-300;
-    answer.options.push_back({.id = question.options[i].id, .probability = probabilities[i], .score = std::log(std::max(probabilities[i], kLeast))});
+    answer.options.push_back({.id = question.options[i].id,
+                              .probability = probabilities[i],
+                              .score = std::log(std::max(probabilities[i], kLeast))});
   }
   answer.best = decision::best_option(probabilities);
   answer.calibrated = false;
@@ -72,7 +76,8 @@ Result<DecisionReply> LlamaHeadDecider::decide(const DecisionRequest& request) {
   if (request.readout != Readout::kAuto && request.readout != Readout::kHead) {
     return invalid_argument("readout", "This model answers through its own decision head; the only readout is head.");
   }
-  if (request.hidden_state) return invalid_argument("hidden_state", "Models with a decision head of their own give no hidden state.");
+  if (request.hidden_state)
+    return invalid_argument("hidden_state", "Models with a decision head of their own give no hidden state.");
   std::vector<engine::HeadQuestion> questions;
   for (const Question& question : request.questions) questions.push_back(head_question(question));
   in_flight_++;
@@ -84,7 +89,8 @@ Result<DecisionReply> LlamaHeadDecider::decide(const DecisionRequest& request) {
   reply.compute_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   reply.input_tokens = head->input_tokens;
   reply.computed_rows = head->input_tokens;
-  for (std::size_t i = 0; i < request.questions.size(); i++) reply.answers.push_back(answer_of(request.questions[i], head->answers[i]));
+  for (std::size_t i = 0; i < request.questions.size(); i++)
+    reply.answers.push_back(answer_of(request.questions[i], head->answers[i]));
   return reply;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-// The recipe that joins words and arithmetic: prompts from decision/, tokens and numbers from engine/. See assay/decider.h.
+// The recipe that joins words and arithmetic: prompts from decision/, tokens and numbers from engine/. See
+// assay/decider.h.
 
 #include <atomic>
 #include <memory>
@@ -23,7 +24,8 @@ struct LocalDeciderOptions {
 class LocalDecider final : public Decider {
  public:
   // `report.readout` is what kAuto means until check_readouts() or set_readout() says otherwise.
-  LocalDecider(std::unique_ptr<engine::Encoder> encoder, std::unique_ptr<engine::Scheduler> scheduler, LocalDeciderOptions options, ModelReport report);
+  LocalDecider(std::unique_ptr<engine::Encoder> encoder, std::unique_ptr<engine::Scheduler> scheduler,
+               LocalDeciderOptions options, ModelReport report);
 
   Result<DecisionReply> decide(const DecisionRequest& request) override;
   const ModelReport& report() const override { return report_; }
@@ -41,7 +43,8 @@ class LocalDecider final : public Decider {
  private:
   Status check_special(const DecisionRequest& request) const;
   // The option priors of each text question, computed where the cache has none; nullptr for letters.
-  Result<std::vector<std::shared_ptr<const Priors>>> priors_for(const std::vector<QuestionPlan>& plans, DecisionReply& reply);
+  Result<std::vector<std::shared_ptr<const Priors>>> priors_for(const std::vector<QuestionPlan>& plans,
+                                                                DecisionReply& reply);
   Reliability reliability(Readout readout, QuestionType type) const;
 
   // Immutable after open().

@@ -27,7 +27,8 @@ using service::LocalDecider;
 // Keeps a model alive as long as the decider whose parts point into it.
 class OwningDecider final : public Decider {
  public:
-  OwningDecider(std::unique_ptr<engine::LlamaModel> model, std::unique_ptr<LocalDecider> decider) : model_(std::move(model)), decider_(std::move(decider)) {}
+  OwningDecider(std::unique_ptr<engine::LlamaModel> model, std::unique_ptr<LocalDecider> decider)
+      : model_(std::move(model)), decider_(std::move(decider)) {}
   Result<DecisionReply> decide(const DecisionRequest& request) override { return decider_->decide(request); }
   const ModelReport& report() const override { return decider_->report(); }
   std::size_t in_flight() const override { return decider_->in_flight(); }
@@ -64,7 +65,8 @@ std::string check_settings(const DeciderOptions& options, const std::string& cha
 }
 
 // 1. Loads, and loads again without extra buffers when a decode does not survive.
-Result<std::unique_ptr<engine::LlamaModel>> load_checked(DeciderOptions& options, CheckRecord& record, std::vector<std::string>& warnings) {
+Result<std::unique_ptr<engine::LlamaModel>> load_checked(DeciderOptions& options, CheckRecord& record,
+                                                         std::vector<std::string>& warnings) {
   const bool known = record.start_check_machine == engine::start_check_machine();
   if (known && !record.extra_buffers) options.model.extra_buffers = false;
   Result<std::unique_ptr<engine::LlamaModel>> model = engine::LlamaModel::load(options.model);
@@ -73,16 +75,20 @@ Result<std::unique_ptr<engine::LlamaModel>> load_checked(DeciderOptions& options
   if (outcome == engine::StartCheck::kSkipped) return model;
   if (outcome == engine::StartCheck::kDied) {
     if (!options.model.extra_buffers) {
-      return Error{ErrorCode::kUnsupportedModel, "A trial decode of " + options.model.path + " does not survive on this machine; see `assay doctor`.", "model"};
+      return Error{ErrorCode::kUnsupportedModel,
+                   "A trial decode of " + options.model.path + " does not survive on this machine; see `assay doctor`.",
+                   "model"};
     }
-    warnings.emplace_back("A trial decode with packed weights did not survive on this machine, so they are off (slower).");
-    log_line(LogLevel::kWarn, warnings.back());
+    warnings.emplace_back(
+        "A trial decode with packed weights did not survive on this machine, so they are off (slower).");
     options.model.extra_buffers = false;
     model = std::unique_ptr<engine::LlamaModel>();  // frees the first copy before the second is loaded
     model = engine::LlamaModel::load(options.model);
     if (!model.ok()) return model;
     if (engine::try_decode_in_child(**model) == engine::StartCheck::kDied) {
-      return Error{ErrorCode::kUnsupportedModel, "A trial decode of " + options.model.path + " does not survive on this machine; see `assay doctor`.", "model"};
+      return Error{ErrorCode::kUnsupportedModel,
+                   "A trial decode of " + options.model.path + " does not survive on this machine; see `assay doctor`.",
+                   "model"};
     }
   }
   record.start_check_machine = engine::start_check_machine();
@@ -91,7 +97,8 @@ Result<std::unique_ptr<engine::LlamaModel>> load_checked(DeciderOptions& options
 }
 
 // 2. What the model and its template are.
-void describe(const engine::LlamaModel& model, const engine::TemplateFacts& tmpl, const CheckRecord& record, ModelReport& report) {
+void describe(const engine::LlamaModel& model, const engine::TemplateFacts& tmpl, const CheckRecord& record,
+              ModelReport& report) {
   report.sha256 = record.model_sha256;
   report.description = model.description();
   report.weights_bytes = model.weights_bytes();
@@ -117,7 +124,8 @@ void describe_labels(const service::Labels& labels, ModelReport& report) {
   std::size_t letters = 0;
   for (const std::string& code : labels.codes) letters += code.size() == 1 ? 1 : 0;
   report.letter_label_count = static_cast<std::int32_t>(labels.codes.size());
-  report.letter_labels = std::to_string(letters) + " letters and " + std::to_string(labels.codes.size() - letters) + " two-letter codes";
+  report.letter_labels =
+      std::to_string(letters) + " letters and " + std::to_string(labels.codes.size() - letters) + " two-letter codes";
 }
 
 // 3. Which readout: the stored result, or the check itself.
@@ -128,7 +136,7 @@ Status choose_readout(const DeciderOptions& options, LocalDecider& decider, Chec
     report.check = record.scores;
     report.readout_source = "check (stored)";
   } else if (options.readout_check) {
-    log_line(LogLevel::kInfo, "checking which readout suits this model (once for each model; --readout skips nothing but the choice)");
+    log_line(LogLevel::kInfo, "checking which readout suits this model (once for each model file)");
     const std::int64_t start_ns = steady_clock().now_ns();
     const bool can_letters = decider.labels().codes.size() >= 5;
     std::vector<CheckScore> letters;
@@ -139,7 +147,8 @@ Status choose_readout(const DeciderOptions& options, LocalDecider& decider, Chec
     }
     const Result<std::vector<std::size_t>> picked = decider.answer_check(Readout::kText);
     if (!picked.ok()) return picked.error();
-    const decision::ReadoutChoice choice = decision::choose_readout(letters, decision::score_check(Readout::kText, *picked));
+    const decision::ReadoutChoice choice =
+        decision::choose_readout(letters, decision::score_check(Readout::kText, *picked));
     report.readout = can_letters ? choice.readout : Readout::kText;
     report.check = choice.scores;
     report.readout_source = can_letters ? "check" : "only one possible";
@@ -147,7 +156,8 @@ Status choose_readout(const DeciderOptions& options, LocalDecider& decider, Chec
     record.readout = report.readout;
     record.scores = report.check;
     log_line(LogLevel::kInfo, std::string("readout ") + readout_name(report.readout) + " chosen in " +
-                                  std::to_string(static_cast<int>(steady_clock().ms_since(start_ns) / 1000.0 + 0.5)) + " s");
+                                  std::to_string(static_cast<int>(steady_clock().ms_since(start_ns) / 1000.0 + 0.5)) +
+                                  " s");
   } else {
     report.readout = Readout::kText;
     report.readout_source = "default (no check)";
@@ -162,10 +172,10 @@ Status choose_readout(const DeciderOptions& options, LocalDecider& decider, Chec
 void warn_of_unreliable_types(ModelReport& report) {
   for (const QuestionType type : {QuestionType::kChoice, QuestionType::kYesNo, QuestionType::kScale}) {
     if (decision::reliability_of(report.check, report.readout, type) != Reliability::kUnreliable) continue;
-    report.warnings.push_back(std::string("On the built-in check this model does not beat guessing clearly at questions of type ") + question_type_name(type) +
-                              "; such answers say reliability: unreliable.");
+    report.warnings.push_back(
+        std::string("On the built-in check this model does not beat guessing clearly at questions of type ") +
+        question_type_name(type) + "; such answers say reliability: unreliable.");
   }
-  for (const std::string& warning : report.warnings) log_line(LogLevel::kWarn, warning);
 }
 
 Result<std::unique_ptr<Decider>> open_head(const DeciderOptions& options, ModelReport report) {
@@ -181,7 +191,8 @@ Result<std::unique_ptr<Decider>> open_head(const DeciderOptions& options, ModelR
   report.readout_source = "the model's own decision head (" + report.decision_head + ")";
   report.chat_template = "model";
   report.thinking = "none";
-  return std::unique_ptr<Decider>(std::make_unique<service::LlamaHeadDecider>(std::move(head).value(), options.limits, std::move(report)));
+  return std::unique_ptr<Decider>(
+      std::make_unique<service::LlamaHeadDecider>(std::move(head).value(), options.limits, std::move(report)));
 }
 
 }  // namespace
@@ -201,22 +212,26 @@ Result<std::unique_ptr<Decider>> Decider::open(DeciderOptions options) {
 
   Result<std::unique_ptr<engine::LlamaModel>> model = load_checked(options, record, report.warnings);
   if (!model.ok()) return model.error();
-  Result<std::unique_ptr<engine::LlamaEncoder>> encoder = engine::LlamaEncoder::open((*model)->vocabulary(), chat_template, is_override);
+  Result<std::unique_ptr<engine::LlamaEncoder>> encoder =
+      engine::LlamaEncoder::open((*model)->vocabulary(), chat_template, is_override);
   if (!encoder.ok()) return encoder.error();
   describe(**model, (*encoder)->facts(), record, report);
   Result<std::unique_ptr<engine::Decoder>> decoder = (*model)->make_decoder();
   if (!decoder.ok()) return decoder.error();
   report.vocabulary_tokens = (*decoder)->limits().vocabulary_tokens;
   report.hidden_size = (*decoder)->limits().hidden_size;
-  auto scheduler = std::make_unique<engine::Scheduler>(std::move(decoder).value(), steady_clock(),
-                                                       engine::SchedulerOptions{.queue_jobs_max = options.queue_jobs_max});
-  const service::LocalDeciderOptions local = {
-      .limits = options.limits, .special_tokens = options.special_tokens, .prior_cache_tokens = options.prior_cache_tokens};
-  auto decider = std::make_unique<LocalDecider>(std::move(encoder).value(), std::move(scheduler), local, std::move(report));
+  auto scheduler = std::make_unique<engine::Scheduler>(
+      std::move(decoder).value(), steady_clock(), engine::SchedulerOptions{.queue_jobs_max = options.queue_jobs_max});
+  const service::LocalDeciderOptions local = {.limits = options.limits,
+                                              .special_tokens = options.special_tokens,
+                                              .prior_cache_tokens = options.prior_cache_tokens};
+  auto decider =
+      std::make_unique<LocalDecider>(std::move(encoder).value(), std::move(scheduler), local, std::move(report));
   describe_labels(decider->labels(), decider->mutable_report());
   if (Status status = choose_readout(options, *decider, record); !status.ok()) return status.error();
   warn_of_unreliable_types(decider->mutable_report());
-  const bool changed = !stored || record.has_readout != before.has_readout || record.start_check_machine != before.start_check_machine;
+  const bool changed =
+      !stored || record.has_readout != before.has_readout || record.start_check_machine != before.start_check_machine;
   if (changed && !service::write_check_file(options.model.path, options.check_dir, record)) {
     log_line(LogLevel::kInfo, "no folder to keep the check's result in; it will be made again at the next start");
   }

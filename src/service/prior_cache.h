@@ -1,6 +1,6 @@
 #pragma once
-// Option priors that were computed before: a question and its options have the same prior whatever the state, so a stream of states
-// against one question pays for it once.
+// Option priors that were computed before: a question and its options have the same prior whatever the state, so a
+// stream of states against one question pays for it once.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +13,8 @@
 
 namespace assay::service {
 
-// The tokens of the neutral prompt, then those of each option, each list closed by -1. Two keys are equal only if every token is.
+// The tokens of the neutral prompt, then those of each option, each list closed by -1. Two keys are equal only if every
+// token is.
 using PriorKey = std::vector<std::int32_t>;
 // For each option the log-probability of each of its tokens after the neutral prompt.
 using Priors = std::vector<std::vector<double>>;

@@ -12,7 +12,9 @@
 namespace assay::service {
 namespace {
 
-engine::PromptText prompt_text(const decision::Prompt& prompt) { return {.system = prompt.system, .user = prompt.user, .base_cue = prompt.base_cue}; }
+engine::PromptText prompt_text(const decision::Prompt& prompt) {
+  return {.system = prompt.system, .user = prompt.user, .base_cue = prompt.base_cue};
+}
 
 double log_prob(const engine::JobResult& result, const TokenRead& at) {
   const engine::ReadResult& read = result.reads[at.read];
@@ -20,7 +22,8 @@ double log_prob(const engine::JobResult& result, const TokenRead& at) {
   return std::min(0.0, static_cast<double>(read.logits[at.target]) - read.log_sum_exp);
 }
 
-Status plan_letters(const Value& state, const Question& question, const Labels& labels, const engine::Encoder& encoder, QuestionPlan& plan) {
+Status plan_letters(const Value& state, const Question& question, const Labels& labels, const engine::Encoder& encoder,
+                    QuestionPlan& plan) {
   const std::size_t options = question.options.size();
   const decision::Prompt prompt = decision::letters_prompt(state, question, std::span(labels.codes).first(options));
   Result<engine::EncodedPrompt> encoded = encoder.encode_prompt(prompt_text(prompt));
@@ -38,7 +41,8 @@ Status plan_text(const Value& state, const Question& question, const engine::Enc
   const decision::Prompt prompt = decision::text_prompt(state, question);
   Result<engine::EncodedPrompt> encoded = encoder.encode_prompt(prompt_text(prompt));
   if (!encoded.ok()) return encoded.error();
-  Result<engine::EncodedPrompt> neutral = encoder.encode_prompt(prompt_text(decision::text_prompt(decision::neutral_state(), question)));
+  Result<engine::EncodedPrompt> neutral =
+      encoder.encode_prompt(prompt_text(decision::text_prompt(decision::neutral_state(), question)));
   if (!neutral.ok()) return neutral.error();
   plan.prompt = std::move(encoded).value();
   plan.prompt_version = prompt.version;
@@ -47,7 +51,9 @@ Status plan_text(const Value& state, const Question& question, const engine::Enc
     plan.scored_texts.push_back(decision::option_text(question, option));
     Result<engine::Tokens> tokens = encoder.encode_answer(plan.scored_texts.back());
     if (!tokens.ok()) return tokens.error();
-    if (tokens->empty()) return invalid_argument("options", "The words of option \"" + option.id + "\" are no tokens in this model's vocabulary.");
+    if (tokens->empty())
+      return invalid_argument("options",
+                              "The words of option \"" + option.id + "\" are no tokens in this model's vocabulary.");
     plan.answer_tokens.push_back(std::move(tokens).value());
   }
   const std::vector<bool> needs_end = decision::needs_end(plan.answer_tokens);
@@ -66,7 +72,8 @@ Labels find_labels(const engine::Encoder& encoder) {
     const Result<engine::Tokens> tokens = encoder.encode_answer(code);
     if (!tokens.ok() || tokens->size() != 1) continue;
     const std::string piece = encoder.piece(tokens->front());
-    const bool spells_itself = piece == code || (piece.size() == code.size() + 1 && piece.ends_with(code) && piece.front() == ' ');
+    const bool spells_itself =
+        piece == code || (piece.size() == code.size() + 1 && piece.ends_with(code) && piece.front() == ' ');
     if (!spells_itself || !seen.insert(tokens->front()).second) continue;
     labels.codes.push_back(code);
     labels.tokens.push_back(tokens->front());
@@ -99,17 +106,20 @@ std::vector<TokenRead> JobBuilder::add_answer(std::int32_t row, const engine::To
   return reads;
 }
 
-Result<QuestionPlan> plan_question(const Value& state, const Question& question, Readout readout, const Labels& labels, const engine::Encoder& encoder) {
+Result<QuestionPlan> plan_question(const Value& state, const Question& question, Readout readout, const Labels& labels,
+                                   const engine::Encoder& encoder) {
   ASSAY_ASSERT(readout == Readout::kLetters || readout == Readout::kText);
   QuestionPlan plan;
   plan.readout = question.options.size() > labels.codes.size() ? Readout::kText : readout;
-  const Status status = plan.readout == Readout::kLetters ? plan_letters(state, question, labels, encoder, plan) : plan_text(state, question, encoder, plan);
+  const Status status = plan.readout == Readout::kLetters ? plan_letters(state, question, labels, encoder, plan)
+                                                          : plan_text(state, question, encoder, plan);
   if (!status.ok()) return status.error();
   return plan;
 }
 
 void add_reads(QuestionPlan& plan, bool hidden_state, JobBuilder& builder) {
-  for (const engine::Tokens& tokens : plan.answer_tokens) plan.reads.push_back(builder.add_answer(plan.prompt_row, tokens));
+  for (const engine::Tokens& tokens : plan.answer_tokens)
+    plan.reads.push_back(builder.add_answer(plan.prompt_row, tokens));
   if (hidden_state) builder.add_hidden_state(plan.prompt_row);
 }
 
@@ -138,8 +148,8 @@ Priors priors_of(const PriorJob& job, const engine::JobResult& result) {
   return priors;
 }
 
-Result<Answer> answer_question(const Question& question, const QuestionPlan& plan, const engine::JobResult& result, const Priors* priors, bool explain,
-                               const engine::Encoder& encoder) {
+Result<Answer> answer_question(const Question& question, const QuestionPlan& plan, const engine::JobResult& result,
+                               const Priors* priors, bool explain, const engine::Encoder& encoder) {
   const bool letters = plan.readout == Readout::kLetters;
   Answer answer{.question_id = question.id, .readout = plan.readout, .prompt_version = plan.prompt_version};
   std::vector<double> scores;
@@ -155,7 +165,8 @@ Result<Answer> answer_question(const Question& question, const QuestionPlan& pla
       option.tokens.push_back(std::move(token));
     }
     const TokenRead& first = plan.reads[i].front();
-    option.score = letters ? static_cast<double>(result.reads[first.read].logits[first.target]) : option.log_prob - option.prior_log_prob;
+    option.score = letters ? static_cast<double>(result.reads[first.read].logits[first.target])
+                           : option.log_prob - option.prior_log_prob;
     if (explain) option.scored_text = plan.scored_texts[i];
     scores.push_back(option.score);
     answer.options.push_back(std::move(option));

@@ -53,8 +53,8 @@ struct QuestionPlan {
   Readout readout = Readout::kLetters;  // kLetters or kText
   std::string prompt_version;
   engine::EncodedPrompt prompt;
-  std::vector<std::string> scored_texts;       // labels, or the options' words
-  std::vector<engine::Tokens> answer_tokens;   // by option; letters: one each
+  std::vector<std::string> scored_texts;      // labels, or the options' words
+  std::vector<engine::Tokens> answer_tokens;  // by option; letters: one each
   // text only
   engine::Tokens neutral_tokens;
   // filled when the job is built
@@ -63,7 +63,8 @@ struct QuestionPlan {
 };
 
 // Renders and tokenises. `readout` is kLetters or kText; letters with more options than labels becomes text.
-Result<QuestionPlan> plan_question(const Value& state, const Question& question, Readout readout, const Labels& labels, const engine::Encoder& encoder);
+Result<QuestionPlan> plan_question(const Value& state, const Question& question, Readout readout, const Labels& labels,
+                                   const engine::Encoder& encoder);
 
 // Adds the answers' rows and reads behind the prompt; the prompt itself is already in (plan.prompt_row).
 void add_reads(QuestionPlan& plan, bool hidden_state, JobBuilder& builder);
@@ -78,7 +79,7 @@ PriorJob prior_job(const QuestionPlan& plan);
 Priors priors_of(const PriorJob& job, const engine::JobResult& result);
 
 // The answer. `priors` only for text. Errors: kNonfiniteLogits.
-Result<Answer> answer_question(const Question& question, const QuestionPlan& plan, const engine::JobResult& result, const Priors* priors, bool explain,
-                               const engine::Encoder& encoder);
+Result<Answer> answer_question(const Question& question, const QuestionPlan& plan, const engine::JobResult& result,
+                               const Priors* priors, bool explain, const engine::Encoder& encoder);
 
 }  // namespace assay::service

@@ -9,7 +9,7 @@ ROOMS = {
     "assay": {"assay"},
     "base": {"assay/error.h", "base"},
     "decision": {"assay", "base", "decision"},
-    "engine": {"assay/options.h", "assay/error.h", "base", "engine"},
+    "engine": {"assay/build.h", "assay/options.h", "assay/error.h", "base", "engine"},
     "kernels": {"base", "kernels", "engine/kernels"},
     "service": {"assay", "base", "decision", "engine", "service"},
     "server": {"assay", "base", "server"},

@@ -1,6 +1,7 @@
 #pragma once
-// A decoder that keeps real books and invents logits: each row's logits are a pure function of the tokens of its sequence, so a plan
-// that puts a row behind the wrong ancestors gives other numbers. It checks every rule that a decoder REQUIRES.
+// A decoder that keeps real books and invents logits: each row's logits are a pure function of the tokens of its
+// sequence, so a plan that puts a row behind the wrong ancestors gives other numbers. It checks every rule that a
+// decoder REQUIRES.
 
 #include <cstdint>
 #include <functional>
@@ -51,7 +52,8 @@ class FakeDecoder final : public Decoder {
     fault_if(static_cast<std::int32_t>(outputs_.size()) > limits_.output_rows_max, "outputs");
     std::set<Tokens> cells;
     for (const Tokens& sequence : held_) {
-      for (std::size_t n = 1; n <= sequence.size(); n++) cells.insert(Tokens(sequence.begin(), sequence.begin() + static_cast<std::ptrdiff_t>(n)));
+      for (std::size_t n = 1; n <= sequence.size(); n++)
+        cells.insert(Tokens(sequence.begin(), sequence.begin() + static_cast<std::ptrdiff_t>(n)));
     }
     fault_if(static_cast<std::int32_t>(cells.size()) > limits_.cells_max, "cells");
     rows_decoded_ += static_cast<std::int32_t>(rows.size());
