@@ -36,7 +36,7 @@ if(ASSAY_LLAMA)
   if(assay_model_tests)
     add_executable(assay_model_test ${assay_model_tests})
     add_dependencies(assay_model_test assay_tiny_models)
-    target_link_libraries(assay_model_test PRIVATE assay_service assay_engine GTest::gtest_main GTest::gtest)
+    target_link_libraries(assay_model_test PRIVATE assay_server assay_service assay_engine GTest::gtest_main GTest::gtest)
     target_compile_definitions(assay_model_test PRIVATE ASSAY_TINY_DIR="${ASSAY_TINY_DIR}" ASSAY_DEFAULT_MODEL="${ASSAY_DEFAULT_MODEL}"
       ASSAY_SOURCE_DIR="${CMAKE_CURRENT_SOURCE_DIR}" ASSAY_LLAMA_SOURCE_DIR="${ASSAY_LLAMA_DIR}")
     add_test(NAME model COMMAND assay_model_test)
