@@ -18,6 +18,7 @@
 #include "cli/serve_command.h"
 #include "cli/signals.h"
 #include "cli/streams.h"
+#include "cli/thread_wait.h"
 
 namespace assay::cli {
 namespace {
@@ -112,6 +113,7 @@ int run(const std::vector<std::string>& arguments) {
 }  // namespace assay::cli
 
 int main(int argc, char** argv) {
+  assay::cli::wait_without_spinning(argv);
   try {
     return assay::cli::run(std::vector<std::string>(argv + 1, argv + argc));
   } catch (const std::exception& failure) {

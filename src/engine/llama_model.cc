@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <exception>
 
+#include "base/log.h"
 #include "engine/llama_context.h"
 #include "engine/llama_runtime.h"
 
@@ -91,6 +92,8 @@ Result<std::unique_ptr<LlamaModel>> LlamaModel::load(const ModelOptions& options
                      std::to_string(settled->context_tokens) + ").",
                  "model"};
   }
+  log_line(LogLevel::kInfo,
+           "loading " + options.path + ": needs about " + mebibytes(*needed) + ", " + mebibytes(free_bytes) + " free");
   llama_model_params params = model_params(*settled);
   if (options.progress) {
     params.progress_callback = on_progress;

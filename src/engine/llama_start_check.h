@@ -10,8 +10,9 @@ namespace assay::engine {
 
 enum class StartCheck {
   kPassed,
-  kDied,     // the child ended by a signal, produced non-finite numbers or did not come back in time
-  kSkipped,  // this process has computed before, so a fork could hang; nothing is known
+  kDied,       // the child ended by a signal, failed to decode or did not come back in time
+  kNonfinite,  // it decoded, but to numbers that are none
+  kSkipped,    // this process has computed before, so a fork could hang; nothing is known
 };
 
 // Decodes 64 tokens in a forked child. REQUIRES: no other thread computes.

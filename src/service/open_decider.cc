@@ -64,32 +64,39 @@ std::string check_settings(const DeciderOptions& options, const std::string& cha
          (options.model.flash_attention ? " flash_attention" : "");
 }
 
-// 1. Loads, and loads again without extra buffers when a decode does not survive.
+Error no_survival(const std::string& path) {
+  return {ErrorCode::kUnsupportedModel,
+          "A trial decode of " + path + " does not survive on this machine; see `assay doctor`.", "model"};
+}
+
+// 1. Loads, and loads again without extra buffers when a trial decode does not go well with them.
 Result<std::unique_ptr<engine::LlamaModel>> load_checked(DeciderOptions& options, CheckRecord& record,
                                                          std::vector<std::string>& warnings) {
+  using engine::StartCheck;
   const bool known = record.start_check_machine == engine::start_check_machine();
   if (known && !record.extra_buffers) options.model.extra_buffers = false;
   Result<std::unique_ptr<engine::LlamaModel>> model = engine::LlamaModel::load(options.model);
   if (!model.ok() || known || !options.start_check) return model;
-  const engine::StartCheck outcome = engine::try_decode_in_child(**model);
-  if (outcome == engine::StartCheck::kSkipped) return model;
-  if (outcome == engine::StartCheck::kDied) {
-    if (!options.model.extra_buffers) {
-      return Error{ErrorCode::kUnsupportedModel,
-                   "A trial decode of " + options.model.path + " does not survive on this machine; see `assay doctor`.",
-                   "model"};
-    }
-    warnings.emplace_back(
-        "A trial decode with packed weights did not survive on this machine, so they are off (slower).");
+  StartCheck outcome = engine::try_decode_in_child(**model);
+  if (outcome == StartCheck::kSkipped) return model;
+  if (outcome != StartCheck::kPassed && options.model.extra_buffers) {
+    const StartCheck with_extra_buffers = outcome;
     options.model.extra_buffers = false;
     model = std::unique_ptr<engine::LlamaModel>();  // frees the first copy before the second is loaded
     model = engine::LlamaModel::load(options.model);
     if (!model.ok()) return model;
-    if (engine::try_decode_in_child(**model) == engine::StartCheck::kDied) {
-      return Error{ErrorCode::kUnsupportedModel,
-                   "A trial decode of " + options.model.path + " does not survive on this machine; see `assay doctor`.",
-                   "model"};
+    outcome = engine::try_decode_in_child(**model);
+    if (outcome == StartCheck::kPassed) {
+      warnings.push_back(std::string("With packed weights a trial decode ") +
+                         (with_extra_buffers == StartCheck::kDied ? "did not survive" : "gave no numbers") +
+                         " on this machine, so they are off (slower).");
     }
+  }
+  if (outcome == StartCheck::kDied) return no_survival(options.model.path);
+  if (outcome == StartCheck::kNonfinite) {
+    warnings.emplace_back(
+        "A trial decode gave no numbers: the model's weights are broken. Requests will fail with nonfinite_logits.");
+    return model;
   }
   record.start_check_machine = engine::start_check_machine();
   record.extra_buffers = options.model.extra_buffers;
@@ -128,39 +135,53 @@ void describe_labels(const service::Labels& labels, ModelReport& report) {
       std::to_string(letters) + " letters and " + std::to_string(labels.codes.size() - letters) + " two-letter codes";
 }
 
-// 3. Which readout: the stored result, or the check itself.
+// Both readouts on the built-in rows. Nothing when the model produces no numbers: then there is nothing to choose by.
+Result<std::optional<decision::ReadoutChoice>> check_readouts(LocalDecider& decider) {
+  std::vector<CheckScore> letters;
+  // The rows have up to five options.
+  const bool can_letters = decider.labels().codes.size() >= 5;
+  for (const Readout readout : {Readout::kLetters, Readout::kText}) {
+    if (readout == Readout::kLetters && !can_letters) continue;
+    const Result<std::vector<std::size_t>> picked = decider.answer_check(readout);
+    if (!picked.ok() && picked.error().code == ErrorCode::kNonfiniteLogits)
+      return std::optional<decision::ReadoutChoice>();
+    if (!picked.ok()) return picked.error();
+    std::vector<CheckScore> scores = decision::score_check(readout, *picked);
+    if (readout == Readout::kText) {
+      decision::ReadoutChoice choice = decision::choose_readout(letters, scores);
+      if (!can_letters) choice.readout = Readout::kText;
+      return std::optional(std::move(choice));
+    }
+    letters = std::move(scores);
+  }
+  return std::optional<decision::ReadoutChoice>();
+}
+
+// 3. Which readout: the setting, the stored result, or the check itself.
 Status choose_readout(const DeciderOptions& options, LocalDecider& decider, CheckRecord& record) {
   ModelReport& report = decider.mutable_report();
+  report.readout = Readout::kText;
+  report.readout_source = "default (no check)";
+  if (!record.has_readout && options.readout_check) {
+    log_line(LogLevel::kInfo, "checking which readout suits this model (once for each model file)");
+    const std::int64_t start_ns = steady_clock().now_ns();
+    Result<std::optional<decision::ReadoutChoice>> choice = check_readouts(decider);
+    if (!choice.ok()) return choice.error();
+    if (choice->has_value()) {
+      record.has_readout = true;
+      record.readout = (*choice)->readout;
+      record.scores = (*choice)->scores;
+      report.readout_source = "check";
+      const int seconds = static_cast<int>(steady_clock().ms_since(start_ns) / 1000.0 + 0.5);
+      log_line(LogLevel::kInfo,
+               std::string("readout ") + readout_name(record.readout) + " chosen in " + std::to_string(seconds) + " s");
+    }
+  } else if (record.has_readout) {
+    report.readout_source = "check (stored)";
+  }
   if (record.has_readout) {
     report.readout = record.readout;
     report.check = record.scores;
-    report.readout_source = "check (stored)";
-  } else if (options.readout_check) {
-    log_line(LogLevel::kInfo, "checking which readout suits this model (once for each model file)");
-    const std::int64_t start_ns = steady_clock().now_ns();
-    const bool can_letters = decider.labels().codes.size() >= 5;
-    std::vector<CheckScore> letters;
-    if (can_letters) {
-      const Result<std::vector<std::size_t>> picked = decider.answer_check(Readout::kLetters);
-      if (!picked.ok()) return picked.error();
-      letters = decision::score_check(Readout::kLetters, *picked);
-    }
-    const Result<std::vector<std::size_t>> picked = decider.answer_check(Readout::kText);
-    if (!picked.ok()) return picked.error();
-    const decision::ReadoutChoice choice =
-        decision::choose_readout(letters, decision::score_check(Readout::kText, *picked));
-    report.readout = can_letters ? choice.readout : Readout::kText;
-    report.check = choice.scores;
-    report.readout_source = can_letters ? "check" : "only one possible";
-    record.has_readout = true;
-    record.readout = report.readout;
-    record.scores = report.check;
-    log_line(LogLevel::kInfo, std::string("readout ") + readout_name(report.readout) + " chosen in " +
-                                  std::to_string(static_cast<int>(steady_clock().ms_since(start_ns) / 1000.0 + 0.5)) +
-                                  " s");
-  } else {
-    report.readout = Readout::kText;
-    report.readout_source = "default (no check)";
   }
   if (options.readout != Readout::kAuto) {
     report.readout = options.readout;

@@ -179,6 +179,19 @@ TEST(Open, TheCheckIsStoredAndReadBack) {
   EXPECT_EQ((*other)->report().readout_source, "check");
 }
 
+TEST(Open, BrokenWeightsAreServedWithAClearError) {
+  const CheckDir dir;
+  DeciderOptions options = options_for(tiny("tiny-nan.gguf"), dir);
+  options.readout_check = true;
+  const Result<std::unique_ptr<Decider>> decider = Decider::open(options);
+  ASSERT_TRUE(decider.ok()) << decider.error().message;
+  for (const Readout readout : {Readout::kLetters, Readout::kText}) {
+    const Result<DecisionReply> reply = (*decider)->decide(request_of(readout));
+    ASSERT_FALSE(reply.ok());
+    EXPECT_EQ(reply.error().code, ErrorCode::kNonfiniteLogits);
+  }
+}
+
 TEST(Open, TheHiddenStateCanBeAskedFor) {
   const CheckDir dir;
   const Result<std::unique_ptr<Decider>> decider = Decider::open(options_for(tiny("tiny-hybrid.gguf"), dir));

@@ -1,0 +1,15 @@
+#include "cli/thread_wait.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+
+namespace assay::cli {
+
+void wait_without_spinning(char** argv) {
+  if (std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr) return;
+  if (setenv("OMP_WAIT_POLICY", "passive", 0) != 0) return;
+  execv("/proc/self/exe", argv);
+}
+
+}  // namespace assay::cli

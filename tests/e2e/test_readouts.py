@@ -1,0 +1,146 @@
+"""The numbers themselves: exact, complete, in order, whatever the options look like (field cases 1 to 19)."""
+
+import math
+import unittest
+
+import harness
+
+# The state that says nothing (src/decision/prompt.cc): after it every option scores its own prior.
+NEUTRAL = "N/A"
+REVIEW = ["yes", "yes, but only after a manual review"]
+ACCESS = ["access_denied", "access_expired", "access_revoked", "Maybe, zxqv glorp 9917"]
+DENIED = "Log: the badge 7731 was refused at the gate because its owner has no right to enter this building."
+
+
+def explained(result):
+    return {entry["id"]: entry for entry in result["x_explain"]["options"]}
+
+
+class Exact(unittest.TestCase):
+    def setUp(self):
+        self.server = harness.shared("default")
+
+    def ask(self, options, readout="text", **more):
+        return self.server.decide(self, harness.body(options, readout, explain=True, **more))
+
+    def test_case_1_and_3_an_unlikely_option_has_its_exact_value(self):
+        asked = {"state": DENIED, "question": "Why was access refused?"}
+        among_four = explained(self.ask(ACCESS, **asked))
+        unlikely = among_four[ACCESS[3]]
+        self.assertLess(unlikely["log_prob"], -20)
+        self.assertEqual(len({entry["log_prob"] for entry in among_four.values()}), 4)
+        alone = explained(self.ask(ACCESS[3:], **asked))[ACCESS[3]]
+        self.assertAlmostEqual(unlikely["log_prob"], alone["log_prob"], delta=0.05)
+        self.assertAlmostEqual(unlikely["prior_log_prob"], alone["prior_log_prob"], delta=0.05)
+
+    def test_case_2_options_with_a_common_beginning_are_told_apart(self):
+        result = self.ask(ACCESS, state=DENIED, question="Why was access refused?")
+        options = explained(result)
+        first = {options[name]["tokens"][0]["token"] for name in ACCESS[:3]}
+        self.assertEqual(len(first), 1, "the three begin with the same token")
+        self.assertEqual(len(set(result["probabilities"])), 4)
+        order = sorted(range(4), key=lambda i: result["option_logits"][i])
+        self.assertEqual(order, sorted(range(4), key=lambda i: result["probabilities"][i]))
+
+    def test_case_6_scores_are_what_they_say(self):
+        for readout in ("text", "letters"):
+            result = self.ask(ACCESS, readout)
+            for logit, entry in zip(result["option_logits"], result["x_explain"]["options"]):
+                total = math.fsum(token["log_prob"] for token in entry["tokens"])
+                prior = math.fsum(token["prior_log_prob"] for token in entry["tokens"])
+                self.assertAlmostEqual(entry["log_prob"], total, delta=1e-9)
+                self.assertAlmostEqual(entry["prior_log_prob"], prior, delta=1e-9)
+                if readout == "text":
+                    self.assertAlmostEqual(logit, total - prior, delta=1e-9)
+                else:
+                    self.assertEqual((len(entry["tokens"]), prior), (1, 0))
+            top = max(result["option_logits"])
+            weights = [math.exp(logit - top) for logit in result["option_logits"]]
+            for weight, probability in zip(weights, result["probabilities"]):
+                self.assertAlmostEqual(weight / math.fsum(weights), probability, delta=1e-12)
+
+    def test_letters_report_the_mass_on_the_labels(self):
+        result = self.ask(["refund", "info", "cancel"], "letters")
+        mass = math.fsum(math.exp(entry["log_prob"]) for entry in result["x_explain"]["options"])
+        self.assertAlmostEqual(result["allowed_token_mass"], mass, delta=1e-9)
+        self.assertEqual([entry["scored_text"] for entry in result["x_explain"]["options"]], ["A", "B", "C"])
+        self.assertEqual(result["answer_token_ids"],
+                         [entry["tokens"][0]["token"] for entry in result["x_explain"]["options"]])
+
+    def test_case_10_a_longer_option_is_not_preferred_for_its_length(self):
+        result = self.ask(REVIEW, state=NEUTRAL, question="May the order be shipped?")
+        for probability in result["probabilities"]:
+            self.assertAlmostEqual(probability, 0.5, delta=0.01, msg="a state that says nothing decides nothing")
+
+    def test_case_10_an_option_that_begins_another_is_scored_with_its_end(self):
+        short, long = self.ask(REVIEW, state="The order is paid, in stock and cleared.")["x_explain"]["options"]
+        words = [token["token"] for token in short["tokens"][:-1]]
+        self.assertEqual(words, [token["token"] for token in long["tokens"]][:len(words)])
+        self.assertNotEqual(short["tokens"][-1]["token"], long["tokens"][len(words)]["token"])
+
+    def test_case_13_the_choice_is_the_most_probable_and_ties_go_to_the_first(self):
+        for state in ("I want my money back.", "How do I change the colour?", "Close my account now."):
+            result = self.ask([("a", "a refund"), ("b", "information"), ("c", "cancellation")], state=state)
+            self.assertEqual(max(result["probabilities"]), result["probabilities"][
+                result["option_logits"].index(max(result["option_logits"]))])
+        same = self.ask([("first", "a refund"), ("second", "a refund")])
+        self.assertEqual(same["probabilities"], [0.5, 0.5])
+
+    def test_case_22_yes_and_true_are_asked_in_the_same_words(self):
+        asked = {"state": "The parcel came on Monday.", "question": "Did it come?"}
+        yes = self.ask(["yes", "no"], **asked)
+        true = self.ask(["TRUE", "False"], **asked)
+        self.assertEqual([e["scored_text"] for e in yes["x_explain"]["options"]], ["Yes", "No"])
+        self.assertEqual(yes["probabilities"], true["probabilities"])
+
+    def test_the_order_of_options_does_not_change_text_scores(self):
+        forward = explained(self.ask(ACCESS))
+        backward = explained(self.ask(ACCESS[::-1]))
+        for name in ACCESS:
+            self.assertAlmostEqual(forward[name]["log_prob"], backward[name]["log_prob"], delta=0.05)
+
+
+class ManyOptions(unittest.TestCase):
+    """Cases 18 and 19: 77, 255, 256, 589 and 1024 options are answered whole; one more is refused in words."""
+
+    def ids(self, count):
+        return [f"team_{n * 7919 % 100003}" for n in range(count)]
+
+    def test_case_18_tiny_model_text(self):
+        server = harness.shared("attention")
+        for count in (77, 255, 256, 589, 1024):
+            with self.subTest(options=count):
+                result = server.decide(self, harness.body(self.ids(count), "text"))
+                self.assertEqual(result["readout"], "text")
+
+    def test_case_18_tiny_model_letters(self):
+        server = harness.shared("attention")
+        labels = server.get("/v1/models").json()["data"][0]["meta"]["letter_label_count"]
+        self.assertGreater(labels, 255)
+        for count in (77, 255, 256, 589):
+            with self.subTest(options=count):
+                reply = server.post(harness.body(self.ids(count), "letters"))
+                if reply.status != 200:  # the options stand in the prompt, which has its limit
+                    self.assertEqual((reply.status, reply.json()["code"]), (400, "too_long"), str(reply))
+                    continue
+                result = reply.json()["result"]
+                harness.check_result(self, result, [{"id": name} for name in self.ids(count)])
+                self.assertEqual(result["readout"], "letters" if count <= labels else "text")
+                if result["readout"] == "letters":
+                    self.assertEqual(len(set(result["answer_token_ids"])), count)
+
+    def test_case_18_default_model(self):
+        server = harness.shared("default")
+        among_many = server.decide(self, harness.body(self.ids(77), "text", explain=True))
+        few = server.decide(self, harness.body(self.ids(3), "text", explain=True))
+        for name, entry in explained(few).items():
+            self.assertAlmostEqual(entry["log_prob"], explained(among_many)[name]["log_prob"], delta=0.05)
+        letters = server.decide(self, harness.body(self.ids(77), "letters"))
+        self.assertEqual(letters["readout"], "letters")
+        self.assertEqual(len(set(letters["answer_token_ids"])), 77)
+
+    def test_case_18_one_option_too_many_is_refused_with_both_numbers(self):
+        reply = harness.shared("attention").post(harness.body(self.ids(1025)))
+        self.assertEqual((reply.status, reply.json()["code"]), (400, "too_long"), str(reply))
+        self.assertIn("1025", reply.json()["error"])
+        self.assertIn("1024", reply.json()["error"])
