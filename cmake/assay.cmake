@@ -72,8 +72,16 @@ set_source_files_properties(src/base/log.cc PROPERTIES COMPILE_DEFINITIONS "SPDL
 if(ASSAY_LLAMA AND EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/src/cli/main.cc")
   add_executable(assay "${CMAKE_CURRENT_SOURCE_DIR}/src/cli/main.cc")
   target_link_libraries(assay PRIVATE assay_cli)
-  set_target_properties(assay PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}")
-  install(TARGETS assay RUNTIME DESTINATION bin)
+  if(ASSAY_PORTABLE)
+    # One folder: the program, llama.cpp's libraries and a module of CPU code for each feature level, found beside the program.
+    set_target_properties(assay PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/bin" BUILD_RPATH "$ORIGIN")
+    install(DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/bin/" DESTINATION lib/assay USE_SOURCE_PERMISSIONS)
+    install(CODE "file(MAKE_DIRECTORY \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/bin\")
+      file(CREATE_LINK ../lib/assay/assay \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/bin/assay\" SYMBOLIC)")
+  else()
+    set_target_properties(assay PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}")
+    install(TARGETS assay RUNTIME DESTINATION bin)
+  endif()
 endif()
 
 include(cmake/tests.cmake OPTIONAL)

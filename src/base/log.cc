@@ -26,12 +26,12 @@ spdlog::level::level_enum to_spdlog(LogLevel level) {
 
 // Made at the first line; lives until the process ends.
 spdlog::logger& logger() {
-  static const std::shared_ptr<spdlog::logger> instance = [] {
+  static const std::shared_ptr<spdlog::logger> kInstance = [] {
     auto made = std::make_shared<spdlog::logger>("assay", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
     made->set_pattern("%Y-%m-%dT%H:%M:%S.%e %^%l%$ %v");
     return made;
   }();
-  return *instance;
+  return *kInstance;
 }
 
 }  // namespace

@@ -130,15 +130,24 @@ class Server:
         return code
 
 
+def tiny_flags(name="tiny-attention"):
+    """A tiny model as commands take it. One thread: there is nothing to share, and a busy machine does not matter."""
+    return ["--model", tiny(name), "--threads", "1", "--no-readout-check", "--check-dir", CHECK_DIR]
+
+
+def tiny_server(name):
+    return Server(tiny(name), "--threads", "1", "--no-readout-check")
+
+
 _shared = {}
 _SERVERS = {
     "default": lambda: Server(default_model()),
     # Little room, strict about control tokens.
     "strict": lambda: Server(default_model(), "--special-tokens", "reject", "--context-tokens", "600"),
-    "attention": lambda: Server(tiny("tiny-attention"), "--no-readout-check"),
-    "hybrid": lambda: Server(tiny("tiny-hybrid"), "--no-readout-check"),
-    "nan": lambda: Server(tiny("tiny-nan"), "--no-readout-check"),
-    "head": lambda: Server(tiny("tiny-head")),
+    "attention": lambda: tiny_server("tiny-attention"),
+    "hybrid": lambda: tiny_server("tiny-hybrid"),
+    "nan": lambda: tiny_server("tiny-nan"),
+    "head": lambda: tiny_server("tiny-head"),
 }
 
 

@@ -16,13 +16,9 @@ DECIDE_KEYS = {"choice", "probabilities", "readout", "calibrated", "reliability"
 EVAL_KEYS = {"n", "correct", "accuracy", "ece", "brier", "p50_ms", "p95_ms", "readout"}
 
 
-def tiny_flags():
-    return ["--model", harness.tiny("tiny-attention"), "--no-readout-check", "--check-dir", harness.CHECK_DIR]
-
-
 class Decide(unittest.TestCase):
     def test_flags_give_one_json_object(self):
-        done = harness.run("decide", *tiny_flags(), *ASK)
+        done = harness.run("decide", *harness.tiny_flags(), *ASK)
         self.assertEqual(done.returncode, 0, done.stderr)
         answer = json.loads(done.stdout)
         self.assertEqual(set(answer) - {"allowed_mass", "warning", "id"}, DECIDE_KEYS)
@@ -35,25 +31,25 @@ class Decide(unittest.TestCase):
         for more, ids, stdin in ((["--yes-no"], ["yes", "no"], "The parcel is late."),
                                  (["--scale", "0..5"], list("012345"), "The parcel is late."),
                                  (["--scale", "bad,ok,good", "--state-file", path], list("012"), "")):
-            done = harness.run("decide", *tiny_flags(), "--question", "Is it late?", *more, stdin=stdin)
+            done = harness.run("decide", *harness.tiny_flags(), "--question", "Is it late?", *more, stdin=stdin)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(sorted(json.loads(done.stdout)["probabilities"]), sorted(ids))
 
     def test_the_body_of_the_wire_is_taken_and_explained(self):
         body = harness.body(["refund", "info"])
-        done = harness.run("decide", *tiny_flags(), "-", "--explain", stdin=json.dumps(body))
+        done = harness.run("decide", *harness.tiny_flags(), "-", "--explain", stdin=json.dumps(body))
         self.assertEqual(done.returncode, 0, done.stderr)
         answer = json.loads(done.stdout)
         self.assertEqual(len(answer["explain"]["prompt_token_ids"]), answer["prompt_tokens"])
         self.assertIn(harness.TICKET, answer["explain"]["prompt"])
         several = {"decisions": [harness.decision(["a", "b"]), dict(harness.decision(["yes", "no"]), id="d2")]}
-        done = harness.run("decide", *tiny_flags(), "-", stdin=json.dumps(several))
+        done = harness.run("decide", *harness.tiny_flags(), "-", stdin=json.dumps(several))
         self.assertEqual(len(json.loads(done.stdout)["results"]), 2, done.stderr)
 
     def test_the_same_answer_as_over_http(self):
         server = harness.shared("attention")
         over_http = server.decide(self, harness.body(["refund", "info"], "letters"))
-        done = harness.run("decide", *tiny_flags(), "-", "--readout", "letters",
+        done = harness.run("decide", *harness.tiny_flags(), "-", "--readout", "letters",
                            stdin=json.dumps(harness.body(["refund", "info"])))
         answer = json.loads(done.stdout)
         self.assertEqual(list(answer["probabilities"].values()), over_http["probabilities"])
@@ -61,7 +57,7 @@ class Decide(unittest.TestCase):
 
     def test_a_terminal_gets_a_table(self):
         controller, terminal = pty.openpty()
-        with subprocess.Popen([harness.BINARY, "decide", *tiny_flags(), *ASK], stdin=subprocess.DEVNULL,
+        with subprocess.Popen([harness.BINARY, "decide", *harness.tiny_flags(), *ASK], stdin=subprocess.DEVNULL,
                               stdout=terminal, stderr=subprocess.PIPE, env=harness.environment(NO_COLOR="1")) as child:
             os.close(terminal)
             shown = b""
@@ -81,11 +77,11 @@ class Decide(unittest.TestCase):
         self.assertNotIn("\x1b", text)
 
     def test_usage_errors_exit_2_and_name_the_nearest_flag(self):
-        for arguments, said in ((["decide", *tiny_flags(), "--questoin", "x"], "--question"),
-                                (["decode"], "decide"), (["decide", *tiny_flags(), "--threads", "many"], "--threads"),
-                                (["decide", *tiny_flags(), "--state", "x", "--question", "y?"], "--option"),
+        for arguments, said in ((["decide", *harness.tiny_flags(), "--questoin", "x"], "--question"),
+                                (["decode"], "decide"), (["decide", *harness.tiny_flags(), "--threads", "many"], "--threads"),
+                                (["decide", *harness.tiny_flags(), "--state", "x", "--question", "y?"], "--option"),
                                 (["decide", "--state", "x", "--question", "y?", "--yes-no"], "--model"),
-                                (["decide", *tiny_flags(), "-"], "")):
+                                (["decide", *harness.tiny_flags(), "-"], "")):
             done = harness.run(*arguments, stdin="{")
             self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
             self.assertIn(said, done.stderr)
@@ -93,7 +89,7 @@ class Decide(unittest.TestCase):
     def test_settings_come_from_the_environment_and_a_config_file_too(self):
         config = harness.write_file("assay.toml", 'readout = "letters"\nno_readout_check = true\n')
         more = {"ASSAY_MODEL": harness.tiny("tiny-attention"), "ASSAY_CHECK_DIR": harness.CHECK_DIR,
-                "ASSAY_CONFIG": config}
+                "ASSAY_THREADS": "1", "ASSAY_CONFIG": config}
         done = harness.run("decide", *ASK, **more)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(json.loads(done.stdout)["readout"], "letters")
@@ -109,7 +105,7 @@ class Eval(unittest.TestCase):
     def test_json_table_and_report(self):
         rows = harness.write_file("rows.jsonl", "\n".join(map(json.dumps, self.ROWS)) + "\n")
         report = harness.work_path("report.html")
-        done = harness.run("eval", rows, *tiny_flags(), "--json", "--report", report)
+        done = harness.run("eval", rows, *harness.tiny_flags(), "--json", "--report", report)
         self.assertEqual(done.returncode, 0, done.stderr)
         found = json.loads(done.stdout)
         self.assertLessEqual(EVAL_KEYS, set(found))
@@ -119,14 +115,14 @@ class Eval(unittest.TestCase):
             text = page.read()
         self.assertIn("<svg", text)
         self.assertNotIn("http://", text.replace("http://www.w3.org", ""), "one page that needs no other")
-        done = harness.run("eval", rows, *tiny_flags(), "--limit", "4")
+        done = harness.run("eval", rows, *harness.tiny_flags(), "--limit", "4")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("accuracy", done.stdout)
 
     def test_a_row_without_a_label_ends_it_before_the_model_is_loaded(self):
         rows = [dict(self.ROWS[0]), {key: value for key, value in self.ROWS[1].items() if key != "expected"}]
         path = harness.write_file("unlabelled.jsonl", "\n".join(map(json.dumps, rows)) + "\n")
-        done = harness.run("eval", path, *tiny_flags())
+        done = harness.run("eval", path, *harness.tiny_flags())
         self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
         self.assertIn("2", done.stderr)
 
@@ -140,12 +136,11 @@ class Small(unittest.TestCase):
         self.assertIn("llama.cpp", harness.run("version").stdout)
 
     def test_inspect(self):
-        done = harness.run("inspect", harness.tiny("tiny-hybrid"), "--no-readout-check", "--check-dir",
-                           harness.CHECK_DIR, "--json")
+        done = harness.run("inspect", *harness.tiny_flags("tiny-hybrid"), "--json")
         self.assertEqual(done.returncode, 0, done.stderr)
         found = json.loads(done.stdout)
         self.assertLessEqual({"id", "architecture", "context_tokens", "readout", "check", "warnings"}, set(found))
-        done = harness.run("inspect", *tiny_flags())
+        done = harness.run("inspect", *harness.tiny_flags())
         self.assertEqual(done.returncode, 0, done.stderr)
         for part in ("architecture", "letter labels", "memory", "prefill", "tokens/s"):
             self.assertIn(part, done.stdout)
@@ -157,7 +152,7 @@ class Small(unittest.TestCase):
         self.assertEqual({score["readout"] for score in check}, {"letters", "text"})
 
     def test_doctor(self):
-        done = harness.run("doctor", *tiny_flags(), "--json")
+        done = harness.run("doctor", *harness.tiny_flags(), "--json")
         self.assertEqual(done.returncode, 0, done.stderr)
         found = json.loads(done.stdout)
         self.assertTrue(found["healthy"])

@@ -62,10 +62,10 @@ class Odd(unittest.TestCase):
         self.assertTrue(server.is_alive())
 
     def test_case_25_commands_say_so_too(self):
-        flags = ["--model", harness.tiny("tiny-nan"), "--check-dir", harness.CHECK_DIR]
+        flags = harness.tiny_flags("tiny-nan")
         question = ["--state", "x", "--question", "y?", "--yes-no"]
-        for more in ([], ["--no-readout-check"]):
-            done = harness.run("decide", *flags, *question, *more)
+        for flags in (flags, [flag for flag in flags if flag != "--no-readout-check"]):
+            done = harness.run("decide", *flags, *question)
             self.assertEqual((done.returncode, done.stdout), (1, ""), done.stderr)
             self.assertIn("finite", done.stderr)
 
@@ -98,9 +98,8 @@ class Odd(unittest.TestCase):
 
     def test_a_template_of_ones_own_replaces_the_models(self):
         template = harness.write_file("plain.jinja", "{% for m in messages %}{{ m['content'] }}\n{% endfor %}Answer:")
-        done = harness.run("decide", "--model", harness.tiny("tiny-attention"), "--chat-template", template,
-                           "--no-readout-check", "--check-dir", harness.CHECK_DIR, "--state", "x", "--question", "y?",
-                           "--yes-no", "--explain")
+        done = harness.run("decide", *harness.tiny_flags(), "--chat-template", template, "--state", "x", "--question",
+                           "y?", "--yes-no", "--explain")
         self.assertEqual(done.returncode, 0, done.stderr)
         prompt = harness.json.loads(done.stdout)["explain"]["prompt"]
         self.assertTrue(prompt.endswith("Answer:"), prompt)

@@ -57,7 +57,7 @@ class Shutdown(unittest.TestCase):
 
     def test_t20_sigint_and_sigterm_while_idle_exit_0(self):
         for number in (signal.SIGINT, signal.SIGTERM):
-            server = harness.Server(harness.tiny("tiny-attention"), "--no-readout-check")
+            server = harness.tiny_server("tiny-attention")
             self.addCleanup(server.stop)
             began = harness.time.monotonic()
             server.process.send_signal(number)
@@ -66,7 +66,6 @@ class Shutdown(unittest.TestCase):
 
     def test_a_port_that_is_taken_is_said(self):
         taken = harness.shared("attention").port
-        done = harness.run("serve", harness.tiny("tiny-attention"), "--port", str(taken), "--no-readout-check",
-                           "--check-dir", harness.CHECK_DIR, timeout=60)
+        done = harness.run("serve", "--port", str(taken), *harness.tiny_flags(), timeout=60)
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertIn(str(taken), done.stderr)

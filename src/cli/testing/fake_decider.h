@@ -90,7 +90,7 @@ class FakeDecider final : public Decider {
 
 // Hands out a copy of `prototype` and keeps a pointer to the last one in *last (when last is not null).
 inline OpenDecider open_fake(FakeDecider prototype, FakeDecider** last = nullptr) {
-  return [prototype = std::move(prototype), last](DeciderOptions) -> Result<std::unique_ptr<Decider>> {
+  return [prototype = std::move(prototype), last](const DeciderOptions&) -> Result<std::unique_ptr<Decider>> {
     auto decider = std::make_unique<FakeDecider>(prototype);
     if (last != nullptr) *last = decider.get();
     return std::unique_ptr<Decider>(std::move(decider));
