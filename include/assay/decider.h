@@ -30,7 +30,7 @@ struct CheckScore {
   bool reliable = false;
 };
 
-// What is known about the loaded model; fixed after open(), except the check's scores, fixed as well.
+// What is known about the loaded model. Fixed once open() returns.
 struct ModelReport {
   std::string id;  // the name on the wires: the file's stem, never its path
   std::string path;
@@ -53,7 +53,7 @@ struct ModelReport {
   std::string letter_labels;  // "A-Z and 412 two-letter codes"
   std::int32_t letter_label_count = 0;
   Readout readout = Readout::kLetters;  // what kAuto means
-  std::string readout_source;           // "check", "setting", "only one possible"
+  std::string readout_source;           // "check", "check (stored)", "setting", "default (no check)" or the head's name
   std::vector<CheckScore> check;
   std::vector<std::string> warnings;
   std::uint64_t memory_needed_bytes = 0;  // estimate made before loading

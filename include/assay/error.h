@@ -35,7 +35,7 @@ struct Error {
 
 // "invalid_argument", "nonfinite_logits", … : the stable name used on wires, in metrics and in logs.
 const char* error_name(ErrorCode code);
-// The HTTP status of a code on Assay's own wires: 400, 401, 404, 413, 415, 429, 499, 500, 503, 504.
+// The HTTP status of a code on Assay's own wires: 400, 401, 404, 413, 415, 499, 500, 503, 504.
 int http_status(ErrorCode code);
 // The exit code of a command that ends with this error: 2 for a caller's fault, 1 otherwise.
 int exit_code(ErrorCode code);

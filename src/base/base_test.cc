@@ -1,10 +1,12 @@
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <thread>
 
 #include "assay/error.h"
 #include "base/bounded_queue.h"
 #include "base/clock.h"
+#include "base/request_gate.h"
 #include "base/sha256.h"
 #include "base/utf8.h"
 
@@ -59,6 +61,20 @@ TEST(BoundedQueue, WakesAWaitingReader) {
   EXPECT_EQ(queue.try_push(5), PushOutcome::kAccepted);
   reader.join();
   EXPECT_EQ(got, 5);
+}
+
+TEST(RequestGate, CloseWaitsForThoseInsideAndLetsNobodyIn) {
+  RequestGate gate;
+  auto first = std::make_unique<RequestGate::Pass>(gate);
+  EXPECT_TRUE(*first);
+  EXPECT_EQ(gate.inside(), 1u);
+  std::thread closer([&] { gate.close_and_wait(); });
+  while (!gate.closed()) std::this_thread::yield();
+  EXPECT_FALSE(RequestGate::Pass(gate));
+  EXPECT_EQ(gate.inside(), 1u);
+  first.reset();
+  closer.join();
+  EXPECT_EQ(gate.inside(), 0u);
 }
 
 TEST(ManualClock, MovesOnlyWhenAdvanced) {

@@ -22,7 +22,7 @@ void add_engine_options(std::vector<OptionSpec>& out, ModelFlags& flags) {
                       "c"));
   out.push_back(number_option("batch-tokens", "N", "Rows computed at once", &flags.batch_tokens, 1, 1 << 20));
   out.push_back(number_option("sequences-max", "N", "Live branches; each option that is scored as text is one",
-                              &flags.sequences_max, 1, 256));
+                              &flags.sequences_max, 2, 256));
   out.push_back(number_option("gpu-layers", "N", "Layers on a GPU where the build has one; -1: all", &flags.gpu_layers,
                               -1, 10000));
   out.push_back(switch_option("flash-attention",

@@ -5,7 +5,8 @@
 // cut into waves of branches; a wave forks sequence 0 once for each leaf, decodes its rows and releases its sequences.
 //
 //   attention models: a row shared by several leaves carries all their sequence ids and is computed once in its wave
-//   recurrent models: each leaf's whole path below the trunk is its own chain (`whole_sequences_only`)
+//   recurrent models (`whole_sequences_only`): a row belongs to one sequence; where the tree branches, whole sequences
+//   are forked
 
 #include <cstdint>
 #include <span>

@@ -25,6 +25,7 @@ std::vector<SpecialToken> special_tokens(const llama_vocab* vocabulary) {
     tokens.push_back({.id = id,
                       .text = llama_vocab_get_text(vocabulary, id),
                       .user_defined = (attributes & LLAMA_TOKEN_ATTR_USER_DEFINED) != 0,
+                      .unknown = (attributes & LLAMA_TOKEN_ATTR_UNKNOWN) != 0,
                       .strips_left = (attributes & LLAMA_TOKEN_ATTR_LSTRIP) != 0,
                       .strips_right = (attributes & LLAMA_TOKEN_ATTR_RSTRIP) != 0});
   }
@@ -57,9 +58,7 @@ LlamaEncoder::LlamaEncoder(const llama_vocab* vocabulary)
     : vocabulary_(vocabulary), specials_(special_tokens(vocabulary)) {
   is_special_.assign(llama_vocab_n_tokens(vocabulary), false);
   for (const SpecialToken& token : specials_.all()) {
-    // An unknown character may become the unknown token: that is no control.
-    const bool unknown = (llama_vocab_get_attr(vocabulary, token.id) & LLAMA_TOKEN_ATTR_UNKNOWN) != 0;
-    is_special_[token.id] = !unknown && SpecialTokens::is_guarded(token);
+    is_special_[token.id] = !token.unknown && SpecialTokens::is_guarded(token);
   }
 }
 

@@ -154,6 +154,9 @@ Result<ModelFacts> inspect_gguf(const std::string& path) {
   facts.chat_template = text_of(gguf, "tokenizer.chat_template");
   facts.trained_context_tokens = number_of(gguf, facts.architecture + ".context_length").value_or(0);
   facts.tokenizer_only = gguf_get_n_tensors(gguf.get()) == 0;
+  for (const char* key : {".ssm.conv_kernel", ".ssm.state_size", ".wkv.head_size", ".shortconv.l_cache"}) {
+    facts.recurrent = facts.recurrent || number_of(gguf, facts.architecture + key).value_or(0) > 0;
+  }
   if (Status status = check_kind(path, gguf, facts); !status.ok()) return status.error();
   Result<std::uint64_t> bytes = bytes_of_shards(path, gguf);
   if (!bytes.ok()) return bytes.error();

@@ -27,8 +27,15 @@ llama_model_params model_params(const ModelOptions& options) {
   return params;
 }
 
-// Replaces every 0 by what it stands for.
-Result<ModelOptions> settle(ModelOptions options, const ModelFacts& facts) {
+bool on_progress(float share, void* user_data) {
+  const auto& options = *static_cast<const ModelOptions*>(user_data);
+  options.progress(share);
+  return true;
+}
+
+}  // namespace
+
+Result<ModelOptions> settle_options(ModelOptions options, const ModelFacts& facts) {
   if (options.threads < 0 || options.context_tokens < 0 || options.batch_tokens < 1 || options.sequences_max < 2 ||
       options.sequences_max > 256) {
     return invalid_argument("model",
@@ -40,17 +47,10 @@ Result<ModelOptions> settle(ModelOptions options, const ModelFacts& facts) {
         static_cast<std::int32_t>(std::min<std::uint64_t>(facts.trained_context_tokens, kDefaultContextTokens));
     options.context_tokens = trained > 0 ? trained : kDefaultContextTokens;
   }
+  if (facts.recurrent) options.sequences_max = std::min(options.sequences_max, kRecurrentSequences);
   options.batch_tokens = std::min(options.batch_tokens, options.context_tokens);
   return options;
 }
-
-bool on_progress(float share, void* user_data) {
-  const auto& options = *static_cast<const ModelOptions*>(user_data);
-  options.progress(share);
-  return true;
-}
-
-}  // namespace
 
 Result<std::uint64_t> estimate_memory_bytes(const ModelOptions& options) {
   start_llama();
@@ -66,7 +66,16 @@ Result<std::uint64_t> estimate_memory_bytes(const ModelOptions& options) {
     start_llama();  // the dry run changes llama.cpp's log
     if (memory.empty()) return std::uint64_t{0};
     const common_device_memory_data& host = memory.back();
-    return static_cast<std::uint64_t>(host.model + host.context + host.compute);
+    const std::uint64_t needed = host.model + host.context + host.compute;
+    const std::uint64_t free_bytes = machine_memory().free_bytes;
+    const std::string numbers =
+        options.path + " needs about " + mebibytes(needed) + " and " + mebibytes(free_bytes) + " are free";
+    log_line(LogLevel::kInfo, numbers);
+    if (!options.check_memory || needed <= free_bytes) return needed;
+    return Error{ErrorCode::kOutOfMemory,
+                 numbers + "; take a smaller model or quantisation, or a smaller context_tokens (now " +
+                     std::to_string(options.context_tokens) + ").",
+                 "model"};
   } catch (const std::exception& exception) {
     start_llama();
     const std::string reason = take_llama_error();
@@ -80,20 +89,10 @@ Result<std::unique_ptr<LlamaModel>> LlamaModel::load(const ModelOptions& options
   if (!facts.ok()) return facts.error();
   if (facts->tokenizer_only)
     return Error{ErrorCode::kUnsupportedModel, options.path + " has a vocabulary but no weights.", "model"};
-  Result<ModelOptions> settled = settle(options, *facts);
+  Result<ModelOptions> settled = settle_options(options, *facts);
   if (!settled.ok()) return settled.error();
   const Result<std::uint64_t> needed = estimate_memory_bytes(*settled);
   if (!needed.ok()) return needed.error();
-  const std::uint64_t free_bytes = machine_memory().free_bytes;
-  if (options.check_memory && *needed > free_bytes) {
-    return Error{ErrorCode::kOutOfMemory,
-                 options.path + " needs about " + mebibytes(*needed) + " and " + mebibytes(free_bytes) +
-                     " are free; take a smaller model or quantisation, or a smaller context_tokens (now " +
-                     std::to_string(settled->context_tokens) + ").",
-                 "model"};
-  }
-  log_line(LogLevel::kInfo,
-           "loading " + options.path + ": needs about " + mebibytes(*needed) + ", " + mebibytes(free_bytes) + " free");
   llama_model_params params = model_params(*settled);
   if (options.progress) {
     params.progress_callback = on_progress;

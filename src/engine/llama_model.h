@@ -23,13 +23,19 @@ struct ModelFacts {
   std::uint64_t file_bytes = 0;              // of all shards
   std::uint64_t trained_context_tokens = 0;  // 0 when the file does not say
   bool tokenizer_only = false;               // a vocabulary without weights
+  bool recurrent = false;                    // has recurrent layers, by its metadata
 };
 
 // Reads the metadata only. Errors: kNotFound, kIo (not a GGUF, cut short), kUnsupportedModel with the reason
 // (embedding, encoder, drafter, projector or adapter files).
 Result<ModelFacts> inspect_gguf(const std::string& path);
 
-// What loading would take, measured by llama.cpp's own dry run. Errors: kUnsupportedModel.
+// `options` with every 0 replaced by what it stands for with this file. Errors: kInvalidArgument.
+Result<ModelOptions> settle_options(ModelOptions options, const ModelFacts& facts);
+
+// What loading would take, measured by llama.cpp's own dry run; logged beside what is free. Errors: kUnsupportedModel,
+// and kOutOfMemory with both numbers when options.check_memory is set and it is more than is free. REQUIRES: settled
+// options.
 Result<std::uint64_t> estimate_memory_bytes(const ModelOptions& options);
 
 // Immutable after load(), so thread-safe; the decoders made from it are not.

@@ -68,6 +68,8 @@ void Scheduler::drain() {
 void Scheduler::loop() {
   while (std::optional<std::unique_ptr<Accepted>> accepted = queue_.pop()) {
     Result<JobResult> result = compute(**accepted);
+    const bool failed = !result.ok() && result.error().code == ErrorCode::kInternal;
+    failures_in_a_row_ = failed ? failures_in_a_row_ + 1 : 0;
     in_flight_--;
     (*accepted)->promise.set_value(std::move(result));
   }

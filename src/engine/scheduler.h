@@ -36,12 +36,15 @@ class Scheduler {
   Result<JobResult> run(Job job);
 
   const DecoderLimits& limits() const { return limits_; }
+  // False after several decodes in a row have failed: then only a restart helps.
+  bool healthy() const { return failures_in_a_row_.load() < kFailuresMax; }
   // Jobs accepted and not yet answered.
   std::size_t in_flight() const { return in_flight_.load(); }
   // Stops accepting, answers what was accepted, ends the thread. Idempotent.
   void drain();
 
  private:
+  static constexpr int kFailuresMax = 3;
   struct Accepted;
 
   void loop();
@@ -56,6 +59,7 @@ class Scheduler {
   // Shared.
   BoundedQueue<std::unique_ptr<Accepted>> queue_;
   std::atomic<std::size_t> in_flight_{0};
+  std::atomic<int> failures_in_a_row_{0};
   std::mutex join_mutex_;  // guards the join of thread_
   std::thread thread_;     // last: it starts when everything above is there
 };

@@ -99,6 +99,21 @@ TEST(Scheduler, ADecodeErrorFailsItsOwnJobAndTheNextOneIsRight) {
   EXPECT_TRUE(fixture.decoder->faults().empty());
 }
 
+TEST(Scheduler, IsUnhealthyOnlyAfterSeveralFailuresInARow) {
+  Fixture fixture({}, [](testing::FakeDecoder& decoder) {
+    decoder.on_decode = [](int decode) -> Status {
+      if (decode == 2) return {};
+      return Error{ErrorCode::kInternal, "played fault", ""};
+    };
+  });
+  for (int i = 0; i < 2; i++) EXPECT_FALSE(fixture.scheduler->run(job_of({1})).ok());
+  EXPECT_TRUE(fixture.scheduler->run(job_of({1})).ok());
+  for (int i = 0; i < 2; i++) EXPECT_FALSE(fixture.scheduler->run(job_of({1})).ok());
+  EXPECT_TRUE(fixture.scheduler->healthy());
+  EXPECT_FALSE(fixture.scheduler->run(job_of({1})).ok());
+  EXPECT_FALSE(fixture.scheduler->healthy());
+}
+
 TEST(Scheduler, NaNIsAnErrorAndTheEngineGoesOn) {
   Fixture fixture({}, [](testing::FakeDecoder& decoder) {
     decoder.on_logits = [](const Tokens& path, std::vector<float>& logits) {

@@ -18,6 +18,7 @@ struct SpecialToken {
   TokenId id = 0;
   std::string text;
   bool user_defined = false;  // llama.cpp matches these in any text, also when it parses no control tokens
+  bool unknown = false;       // stands for characters that the vocabulary lacks; plain text may give it
   bool strips_left = false;   // white space before it is dropped
   bool strips_right = false;
 };

@@ -247,6 +247,8 @@ Error semif_error(const WireRequest& wire, Error error) {
     if (!wire.single) root = "decisions" + from.substr(9, close - 8);
     rest = from.substr(close + 1);
     if (rest == ".text") rest = ".question";
+  } else if (from == "readout" || from == "hidden_state") {
+    root = "x_" + from;
   } else if (from == "questions") {
     root = wire.single ? "decision" : "decisions";
   } else {

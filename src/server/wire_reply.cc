@@ -102,10 +102,11 @@ Value::Object result_of(const Answer& answer, const Value& model, const Decision
                       list_of(answer.options, [](const OptionAnswer& o) { return Value(o.probability); }));
   result.emplace_back("option_logits", list_of(answer.options, [](const OptionAnswer& o) { return Value(o.score); }));
   if (!answer.label_tokens.empty()) result.emplace_back("answer_token_ids", token_list(answer.label_tokens));
-  result.emplace_back("input_tokens", count_value(answer.prompt_tokens));
+  // What a decision head does not tell is left out, not made up.
+  if (answer.prompt_tokens > 0) result.emplace_back("input_tokens", count_value(answer.prompt_tokens));
   if (answer.allowed_mass.has_value()) result.emplace_back("allowed_token_mass", Value(*answer.allowed_mass));
   if (answer.argmax_token.has_value()) result.emplace_back("full_vocab_argmax_id", count_value(*answer.argmax_token));
-  result.emplace_back("prompt_sha256", text_value(answer.prompt_sha256));
+  if (!answer.prompt_sha256.empty()) result.emplace_back("prompt_sha256", text_value(answer.prompt_sha256));
   result.emplace_back("prompt_version", text_value(answer.prompt_version));
   result.emplace_back("model", model);
   result.emplace_back("readout", Value(readout_name(answer.readout)));

@@ -118,6 +118,7 @@ std::optional<CheckRecord> read_check_file(const std::string& model_path, const 
       if (sha256.empty()) sha256 = sha256_hex_of_file(model_path);
       if (sha256 != record->model_sha256) continue;
       record->model_modified_ns = modified_ns(model_path);
+      write_check_file(model_path, check_dir, *record);  // so that the next start need not hash again
     }
     return record;
   }

@@ -41,7 +41,8 @@ LocalDecider::LocalDecider(std::unique_ptr<engine::Encoder> encoder, std::unique
       priors_(options.prior_cache_tokens) {}
 
 Result<DecisionReply> LocalDecider::decide(const DecisionRequest& request) {
-  if (draining_) return Error{ErrorCode::kUnavailable, "The server is shutting down.", ""};
+  const RequestGate::Pass pass(gate_);
+  if (!pass) return Error{ErrorCode::kUnavailable, "The server is shutting down.", ""};
   // 1. What needs no model.
   if (Status status = validate_request(request, options_.limits); !status.ok()) return status.error();
   if (Status status = check_special(request); !status.ok()) return status.error();
@@ -175,7 +176,7 @@ Result<std::vector<std::size_t>> LocalDecider::answer_check(Readout readout) {
 }
 
 void LocalDecider::drain() {
-  draining_ = true;
+  gate_.close_and_wait();
   scheduler_->drain();
 }
 

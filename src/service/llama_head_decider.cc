@@ -49,12 +49,14 @@ engine::HeadQuestion head_question(const Question& question) {
   return head;
 }
 
-Answer answer_of(const Question& question, const engine::HeadAnswer& head) {
+Result<Answer> answer_of(const Question& question, const engine::HeadAnswer& head) {
   Answer answer{.question_id = question.id, .readout = Readout::kHead, .prompt_version = "llama.cpp"};
   std::vector<double> probabilities = head.probabilities;
   if (yes_index(question) == 0) std::swap(probabilities[0], probabilities[1]);
   double sum = 0;
   for (const double probability : probabilities) sum += probability;
+  if (!(sum > 0))
+    return Error{ErrorCode::kNonfiniteLogits, "The model's decision head gave every option the probability 0.", ""};
   for (std::size_t i = 0; i < probabilities.size(); i++) {
     probabilities[i] /= sum;
     // The head gives probabilities only; their logarithm is the score that softmax turns back into them.
@@ -71,7 +73,8 @@ Answer answer_of(const Question& question, const engine::HeadAnswer& head) {
 }  // namespace
 
 Result<DecisionReply> LlamaHeadDecider::decide(const DecisionRequest& request) {
-  if (draining_) return Error{ErrorCode::kUnavailable, "The server is shutting down.", ""};
+  const RequestGate::Pass pass(gate_);
+  if (!pass) return Error{ErrorCode::kUnavailable, "The server is shutting down.", ""};
   if (Status status = validate_request(request, limits_); !status.ok()) return status.error();
   if (request.readout != Readout::kAuto && request.readout != Readout::kHead) {
     return invalid_argument("readout", "This model answers through its own decision head; the only readout is head.");
@@ -80,20 +83,20 @@ Result<DecisionReply> LlamaHeadDecider::decide(const DecisionRequest& request) {
     return invalid_argument("hidden_state", "Models with a decision head of their own give no hidden state.");
   std::vector<engine::HeadQuestion> questions;
   for (const Question& question : request.questions) questions.push_back(head_question(question));
-  in_flight_++;
   const auto start = std::chrono::steady_clock::now();
   const Result<engine::HeadReply> head = head_->answer(to_json_text(request.state), questions);
-  in_flight_--;
   if (!head.ok()) return head.error();
   DecisionReply reply;
   reply.compute_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   reply.input_tokens = head->input_tokens;
   reply.computed_rows = head->input_tokens;
-  for (std::size_t i = 0; i < request.questions.size(); i++)
-    reply.answers.push_back(answer_of(request.questions[i], head->answers[i]));
+  for (std::size_t i = 0; i < request.questions.size(); i++) {
+    Result<Answer> answer = answer_of(request.questions[i], head->answers[i]);
+    if (!answer.ok()) return answer.error();
+    if (request.questions.size() == 1) answer->prompt_tokens = head->input_tokens;
+    reply.answers.push_back(std::move(answer).value());
+  }
   return reply;
 }
-
-void LlamaHeadDecider::drain() { draining_ = true; }
 
 }  // namespace assay::service

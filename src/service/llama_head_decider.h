@@ -1,10 +1,10 @@
 #pragma once
 // A decider for models with a decision head of their own: the request in llama.cpp's words, its answers in ours.
 
-#include <atomic>
 #include <memory>
 
 #include "assay/decider.h"
+#include "base/request_gate.h"
 #include "engine/llama_decision_head.h"
 
 namespace assay::service {
@@ -17,16 +17,15 @@ class LlamaHeadDecider final : public Decider {
 
   Result<DecisionReply> decide(const DecisionRequest& request) override;
   const ModelReport& report() const override { return report_; }
-  std::size_t in_flight() const override { return in_flight_.load(); }
-  bool healthy() const override { return !draining_.load(); }
-  void drain() override;
+  std::size_t in_flight() const override { return gate_.inside(); }
+  bool healthy() const override { return !gate_.closed(); }
+  void drain() override { gate_.close_and_wait(); }
 
  private:
   const std::unique_ptr<engine::LlamaDecisionHead> head_;
   const RequestLimits limits_;
   const ModelReport report_;
-  std::atomic<std::size_t> in_flight_{0};
-  std::atomic<bool> draining_{false};
+  RequestGate gate_;
 };
 
 }  // namespace assay::service

@@ -2,11 +2,11 @@
 // The recipe that joins words and arithmetic: prompts from decision/, tokens and numbers from engine/. See
 // assay/decider.h.
 
-#include <atomic>
 #include <memory>
 #include <vector>
 
 #include "assay/decider.h"
+#include "base/request_gate.h"
 #include "engine/encoder.h"
 #include "engine/scheduler.h"
 #include "service/prior_cache.h"
@@ -23,14 +23,14 @@ struct LocalDeciderOptions {
 // Thread-safe.
 class LocalDecider final : public Decider {
  public:
-  // `report.readout` is what kAuto means until check_readouts() or set_readout() says otherwise.
+  // `report.readout` is what kAuto means; open() may change it through mutable_report().
   LocalDecider(std::unique_ptr<engine::Encoder> encoder, std::unique_ptr<engine::Scheduler> scheduler,
                LocalDeciderOptions options, ModelReport report);
 
   Result<DecisionReply> decide(const DecisionRequest& request) override;
   const ModelReport& report() const override { return report_; }
-  std::size_t in_flight() const override { return scheduler_->in_flight(); }
-  bool healthy() const override { return !draining_.load(); }
+  std::size_t in_flight() const override { return gate_.inside(); }
+  bool healthy() const override { return !gate_.closed() && scheduler_->healthy(); }
   void drain() override;
 
   // Answers the built-in rows under a readout, in one job for all of them; picked[i] is the option chosen for row i.
@@ -55,7 +55,7 @@ class LocalDecider final : public Decider {
   ModelReport report_;
   // Thread-safe parts.
   PriorCache priors_;
-  std::atomic<bool> draining_{false};
+  RequestGate gate_;
 };
 
 }  // namespace assay::service

@@ -1,4 +1,5 @@
-// Decider::open(): a GGUF to a decider, step by step. The only file of this room that needs llama.cpp.
+// Decider::open(): a GGUF to a decider, step by step. It and the decider of models with a head of their own are what
+// needs llama.cpp here.
 
 #include <filesystem>
 #include <utility>
@@ -7,6 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/sha256.h"
+#include "decision/labels.h"
 #include "decision/prompt.h"
 #include "decision/self_check.h"
 #include "decision/self_check_rows.h"
@@ -59,7 +61,16 @@ ModelReport report_of_file(const DeciderOptions& options, const engine::ModelFac
 // Everything that would change what the checks find.
 std::string check_settings(const DeciderOptions& options, const std::string& chat_template) {
   std::string texts = chat_template;
-  for (const decision::SelfCheckRow& row : decision::self_check_rows()) texts += std::string(row.state) + row.question;
+  for (const decision::SelfCheckRow& row : decision::self_check_rows()) {
+    const Question question{.id = "check", .text = row.question, .type = row.type, .options = row.options};
+    for (const decision::Prompt& prompt :
+         {decision::letters_prompt(Value(row.state), question, decision::label_codes()),
+          decision::text_prompt(Value(row.state), question)}) {
+      texts += prompt.version + prompt.system + prompt.user + prompt.base_cue;
+    }
+    for (const Option& option : row.options) texts += decision::option_text(question, option) + "\n";
+    texts += std::to_string(row.expected);
+  }
   return std::string(ASSAY_VERSION) + " prompts " + sha256_hex(texts).substr(0, 16) +
          (options.model.flash_attention ? " flash_attention" : "");
 }
@@ -73,6 +84,7 @@ Error no_survival(const std::string& path) {
 Result<std::unique_ptr<engine::LlamaModel>> load_checked(DeciderOptions& options, CheckRecord& record,
                                                          std::vector<std::string>& warnings) {
   using engine::StartCheck;
+  const bool wanted_extra_buffers = options.model.extra_buffers;
   const bool known = record.start_check_machine == engine::start_check_machine();
   if (known && !record.extra_buffers) options.model.extra_buffers = false;
   Result<std::unique_ptr<engine::LlamaModel>> model = engine::LlamaModel::load(options.model);
@@ -98,6 +110,8 @@ Result<std::unique_ptr<engine::LlamaModel>> load_checked(DeciderOptions& options
         "A trial decode gave no numbers: the model's weights are broken. Requests will fail with nonfinite_logits.");
     return model;
   }
+  // What the user switched off says nothing about what works.
+  if (!wanted_extra_buffers) return model;
   record.start_check_machine = engine::start_check_machine();
   record.extra_buffers = options.model.extra_buffers;
   return model;
@@ -135,7 +149,7 @@ void describe_labels(const service::Labels& labels, ModelReport& report) {
       std::to_string(letters) + " letters and " + std::to_string(labels.codes.size() - letters) + " two-letter codes";
 }
 
-// Both readouts on the built-in rows. Nothing when the model produces no numbers: then there is nothing to choose by.
+// Both readouts on the built-in rows. Nothing when they cannot be answered: then there is nothing to choose by.
 Result<std::optional<decision::ReadoutChoice>> check_readouts(LocalDecider& decider) {
   std::vector<CheckScore> letters;
   // The rows have up to five options.
@@ -143,8 +157,13 @@ Result<std::optional<decision::ReadoutChoice>> check_readouts(LocalDecider& deci
   for (const Readout readout : {Readout::kLetters, Readout::kText}) {
     if (readout == Readout::kLetters && !can_letters) continue;
     const Result<std::vector<std::size_t>> picked = decider.answer_check(readout);
-    if (!picked.ok() && picked.error().code == ErrorCode::kNonfiniteLogits)
+    // Neither broken weights nor a context too small for the rows keeps the model from being served.
+    const bool cannot_check = !picked.ok() && (picked.error().code == ErrorCode::kNonfiniteLogits ||
+                                               picked.error().code == ErrorCode::kTooLong);
+    if (cannot_check) {
+      decider.mutable_report().warnings.push_back("The readout check could not be made: " + picked.error().message);
       return std::optional<decision::ReadoutChoice>();
+    }
     if (!picked.ok()) return picked.error();
     std::vector<CheckScore> scores = decision::score_check(readout, *picked);
     if (readout == Readout::kText) {
@@ -199,8 +218,23 @@ void warn_of_unreliable_types(ModelReport& report) {
   }
 }
 
-Result<std::unique_ptr<Decider>> open_head(const DeciderOptions& options, ModelReport report) {
-  Result<std::unique_ptr<engine::LlamaDecisionHead>> head = engine::LlamaDecisionHead::open(options.model);
+Result<std::unique_ptr<Decider>> open_head(const DeciderOptions& options, const engine::ModelFacts& facts,
+                                           ModelReport report) {
+  if (options.special_tokens == SpecialTokens::kReject) {
+    return invalid_argument("special_tokens",
+                            "Models with a decision head of their own cannot refuse special tokens; llama.cpp's "
+                            "decision code reads the text.");
+  }
+  if (options.readout != Readout::kAuto && options.readout != Readout::kHead) {
+    return invalid_argument("readout", "This model answers through its own decision head; the only readout is head.");
+  }
+  const Result<ModelOptions> settled = engine::settle_options(options.model, facts);
+  if (!settled.ok()) return settled.error();
+  const Result<std::uint64_t> needed = engine::estimate_memory_bytes(*settled);
+  if (!needed.ok()) return needed.error();
+  report.memory_needed_bytes = *needed;
+  report.threads = settled->threads;
+  Result<std::unique_ptr<engine::LlamaDecisionHead>> head = engine::LlamaDecisionHead::open(*settled);
   if (!head.ok()) return head.error();
   report.description = (*head)->description();
   report.weights_bytes = (*head)->weights_bytes();
@@ -222,7 +256,7 @@ Result<std::unique_ptr<Decider>> Decider::open(DeciderOptions options) {
   const Result<engine::ModelFacts> facts = engine::inspect_gguf(options.model.path);
   if (!facts.ok()) return facts.error();
   ModelReport report = report_of_file(options, *facts);
-  if (!facts->decision_head.empty()) return open_head(options, std::move(report));
+  if (!facts->decision_head.empty()) return open_head(options, *facts, std::move(report));
   const std::string& own_template = facts->chat_template;
   const bool is_override = !options.model.chat_template.empty();
   const std::string chat_template = is_override ? options.model.chat_template : own_template;

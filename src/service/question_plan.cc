@@ -50,7 +50,7 @@ Status plan_text(const Value& state, const Question& question, const engine::Enc
   for (const Option& option : question.options) {
     plan.scored_texts.push_back(decision::option_text(question, option));
     Result<engine::Tokens> tokens = encoder.encode_answer(plan.scored_texts.back());
-    if (!tokens.ok()) return tokens.error();
+    if (!tokens.ok()) return invalid_argument("options", tokens.error().message);
     if (tokens->empty())
       return invalid_argument("options",
                               "The words of option \"" + option.id + "\" are no tokens in this model's vocabulary.");

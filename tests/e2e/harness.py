@@ -18,6 +18,8 @@ MODEL = os.environ.get("ASSAY_MODEL") or os.path.join(ROOT, "models", MODEL_FILE
 # The readout check of each model is run once and kept here for the next run, as a user's cache would.
 CHECK_DIR = os.path.join(ROOT, "build", "e2e", "check")
 WORK_DIR = os.path.join(ROOT, "build", "e2e", "work")  # files that the tests write
+# Threads of the default model; on a busy machine two threads that wait for each other are far slower than one.
+THREADS = os.environ.get("ASSAY_E2E_THREADS") or "0"
 START_SECONDS = 240
 REPLY_SECONDS = 180
 
@@ -45,6 +47,10 @@ def default_model():
     if not os.path.exists(MODEL):
         raise unittest.SkipTest("no default model: run tools/setup, or set ASSAY_MODEL")
     return MODEL
+
+
+def default_server(*flags):
+    return Server(default_model(), "--threads", THREADS, *flags)
 
 
 class Reply:
@@ -141,9 +147,9 @@ def tiny_server(name):
 
 _shared = {}
 _SERVERS = {
-    "default": lambda: Server(default_model()),
+    "default": lambda: default_server(),
     # Little room, strict about control tokens.
-    "strict": lambda: Server(default_model(), "--special-tokens", "reject", "--context-tokens", "600"),
+    "strict": lambda: default_server("--special-tokens", "reject", "--context-tokens", "600"),
     "attention": lambda: tiny_server("tiny-attention"),
     "hybrid": lambda: tiny_server("tiny-hybrid"),
     "nan": lambda: tiny_server("tiny-nan"),

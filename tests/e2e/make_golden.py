@@ -25,8 +25,8 @@ def requests():
                              "How urgent is this, from 0 (can wait) to 4 (right now)?")
     ids = harness.decision(["access_denied", "access_expired", "access_revoked"],
                            "The badge was refused at the gate because its last day was in March.", "What happened?")
-    structured = harness.decision(["approve", "refuse"], {"total": 1e22, "items": [1.0, -0.5], "note": "naïve </b> 東京"},
-                                  "What happens to the order?")
+    order = {"total": 1e22, "items": [1.0, -0.5], "note": "naïve </b> 東京"}
+    structured = harness.decision(["approve", "refuse"], order, "What happens to the order?")
     nested = harness.decision(["yes", "yes, but only after a manual review", "no"], "Paid, in stock, address unknown.",
                               "May it be shipped?")
     long = harness.decision(["north", "east", "south", "west"], DIARY, "Where did the wind come from on day 31?")
@@ -50,7 +50,7 @@ def values_of(result):
 
 def main():
     build = json.loads(harness.run("version", "--json").stdout)
-    server = harness.Server(harness.default_model())
+    server = harness.default_server()
     try:
         model = server.get("/v1/models").json()["data"][0]["meta"]["sha256"]
         with open(PATH, "w", encoding="utf-8") as file:

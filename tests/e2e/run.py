@@ -4,7 +4,8 @@
 Runs the built program as its users do: as a server over HTTP and as commands, on the default model and on the tiny
 ones. Servers are shared between tests. The last line is `N passed, N failed, N skipped`; exit code 1 when one failed.
 
-Environment: ASSAY_BINARY (default: build/release/assay), ASSAY_MODEL (the default model), ASSAY_TINY_DIR.
+Environment: ASSAY_BINARY (default: build/release/assay), ASSAY_MODEL (the default model), ASSAY_TINY_DIR,
+ASSAY_E2E_THREADS (threads for the default model; 1 on a busy machine).
 """
 
 import argparse

@@ -78,7 +78,8 @@ class Decide(unittest.TestCase):
 
     def test_usage_errors_exit_2_and_name_the_nearest_flag(self):
         for arguments, said in ((["decide", *harness.tiny_flags(), "--questoin", "x"], "--question"),
-                                (["decode"], "decide"), (["decide", *harness.tiny_flags(), "--threads", "many"], "--threads"),
+                                (["decode"], "decide"),
+                                (["decide", *harness.tiny_flags(), "--threads", "many"], "--threads"),
                                 (["decide", *harness.tiny_flags(), "--state", "x", "--question", "y?"], "--option"),
                                 (["decide", "--state", "x", "--question", "y?", "--yes-no"], "--model"),
                                 (["decide", *harness.tiny_flags(), "-"], "")):

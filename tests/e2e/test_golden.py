@@ -8,8 +8,8 @@ import harness
 import make_golden
 
 # The prompt's bytes and tokens must be equal; its numbers only nearly. On one machine they are equal, too, but another
-# CPU runs other kernels: sums in another order, activations rounded to 8 bits in other blocks. Over 30 layers that moves
-# a log-probability by some hundredths, while a wrong token, position or mask moves it by whole units.
+# CPU runs other kernels: sums in another order, activations rounded to 8 bits in other blocks. Over 30 layers that
+# moves a log-probability by some hundredths, while a wrong token, position or mask moves it by whole units.
 TOLERANCE = 0.05
 # Options of several tokens add up their tokens' differences; more than this was never needed.
 TOLERANCE_OF_SEVERAL = 0.1

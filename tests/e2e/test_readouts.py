@@ -12,8 +12,20 @@ ACCESS = ["access_denied", "access_expired", "access_revoked", "Maybe, zxqv glor
 DENIED = "Log: the badge 7731 was refused at the gate because its owner has no right to enter this building."
 
 
+# Rows that are computed beside other rows may be summed in another order; of each token this much is forgiven.
+TOLERANCE = 0.05
+
+
 def explained(result):
     return {entry["id"]: entry for entry in result["x_explain"]["options"]}
+
+
+def check_same_scores(test, one, other):
+    """Two explained options with the same words."""
+    test.assertEqual([t["token"] for t in one["tokens"]], [t["token"] for t in other["tokens"]])
+    for token, again in zip(one["tokens"], other["tokens"]):
+        test.assertAlmostEqual(token["log_prob"], again["log_prob"], delta=TOLERANCE)
+        test.assertAlmostEqual(token["prior_log_prob"], again["prior_log_prob"], delta=TOLERANCE)
 
 
 class Exact(unittest.TestCase):
@@ -30,8 +42,7 @@ class Exact(unittest.TestCase):
         self.assertLess(unlikely["log_prob"], -20)
         self.assertEqual(len({entry["log_prob"] for entry in among_four.values()}), 4)
         alone = explained(self.ask(ACCESS[3:], **asked))[ACCESS[3]]
-        self.assertAlmostEqual(unlikely["log_prob"], alone["log_prob"], delta=0.05)
-        self.assertAlmostEqual(unlikely["prior_log_prob"], alone["prior_log_prob"], delta=0.05)
+        check_same_scores(self, unlikely, alone)
 
     def test_case_2_options_with_a_common_beginning_are_told_apart(self):
         result = self.ask(ACCESS, state=DENIED, question="Why was access refused?")
@@ -97,14 +108,15 @@ class Exact(unittest.TestCase):
         forward = explained(self.ask(ACCESS))
         backward = explained(self.ask(ACCESS[::-1]))
         for name in ACCESS:
-            self.assertAlmostEqual(forward[name]["log_prob"], backward[name]["log_prob"], delta=0.05)
+            check_same_scores(self, forward[name], backward[name])
 
 
 class ManyOptions(unittest.TestCase):
     """Cases 18 and 19: 77, 255, 256, 589 and 1024 options are answered whole; one more is refused in words."""
 
     def ids(self, count):
-        return [f"team_{n * 7919 % 100003}" for n in range(count)]
+        # Of one length, so that none begins another and is scored with its end.
+        return [f"team_{n * 7919 % 100003:06d}" for n in range(count)]
 
     def test_case_18_tiny_model_text(self):
         server = harness.shared("attention")
@@ -134,7 +146,7 @@ class ManyOptions(unittest.TestCase):
         among_many = server.decide(self, harness.body(self.ids(77), "text", explain=True))
         few = server.decide(self, harness.body(self.ids(3), "text", explain=True))
         for name, entry in explained(few).items():
-            self.assertAlmostEqual(entry["log_prob"], explained(among_many)[name]["log_prob"], delta=0.05)
+            check_same_scores(self, entry, explained(among_many)[name])
         letters = server.decide(self, harness.body(self.ids(77), "letters"))
         self.assertEqual(letters["readout"], "letters")
         self.assertEqual(len(set(letters["answer_token_ids"])), 77)

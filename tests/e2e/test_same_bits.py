@@ -44,7 +44,7 @@ class SameBits(unittest.TestCase):
         bodies = requests_of_two_tenants(4)
         bodies += [dict(body, x_explain=True) for body in bodies]
         before = [harness.without_times(harness.shared("default").post(body)) for body in bodies]
-        again = harness.Server(harness.default_model())
+        again = harness.default_server()
         try:
             after = [harness.without_times(again.post(body)) for body in bodies]
         finally:

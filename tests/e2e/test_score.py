@@ -31,7 +31,8 @@ def lines_of(path):
 
 class Score(unittest.TestCase):
     def test_rows_come_out_in_order_and_a_bad_one_does_not_end_the_run(self):
-        rows = [row(0), row(1, options=[]), "{half", row(3, state=7), row(4), row(5, options=[{"id": "a"}, {"id": "a"}])]
+        twice = [{"id": "a"}, {"id": "a"}]
+        rows = [row(0), row(1, options=[]), "{half", row(3, state=7), row(4), row(5, options=twice)]
         source = harness.write_file("in.jsonl", jsonl(rows))
         out = harness.work_path("out.jsonl")
         done = harness.run("score", source, "-o", out, *flags())

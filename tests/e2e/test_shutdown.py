@@ -29,7 +29,7 @@ class InFlight(threading.Thread):
 
 class Shutdown(unittest.TestCase):
     def start_with_request(self):
-        server = harness.Server(harness.default_model())
+        server = harness.default_server()
         self.addCleanup(server.stop)
         request = InFlight(server)
         request.start()

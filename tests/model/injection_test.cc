@@ -1,7 +1,6 @@
 // From a request's fields to token ids, on real vocabularies: no control token ever comes from what a caller wrote.
 
 #include <gtest/gtest.h>
-#include <llama.h>
 
 #include <algorithm>
 #include <fstream>
@@ -55,9 +54,7 @@ class Injection : public ::testing::TestWithParam<Family> {
     std::vector<engine::TokenId> found;
     for (const engine::TokenId token : tokens) {
       const SpecialToken* special = encoder_->specials().find(token);
-      const bool unknown =
-          special != nullptr && (llama_vocab_get_attr(model_->vocabulary(), token) & LLAMA_TOKEN_ATTR_UNKNOWN) != 0;
-      if (special != nullptr && !unknown && SpecialTokens::is_guarded(*special)) found.push_back(token);
+      if (special != nullptr && !special->unknown && SpecialTokens::is_guarded(*special)) found.push_back(token);
     }
     return found;
   }
