@@ -16,10 +16,12 @@ Value token_ids(const std::vector<std::int32_t>& ids) {
 Value option_details(const OptionAnswer& option) {
   Value::Array tokens;
   for (const TokenScore& token : option.tokens) {
-    tokens.push_back(Value(Value::Object{{"token", int_value(token.token)},
-                                         {"piece", Value(readable_text(token.piece, token.piece.size()))},
-                                         {"log_prob", Value(token.log_prob)},
-                                         {"prior_log_prob", Value(token.prior_log_prob)}}));
+    Value::Object object = {{"token", int_value(token.token)},
+                            {"piece", Value(readable_text(token.piece, token.piece.size()))}};
+    if (!token.lead.empty()) object.emplace_back("lead", Value(token.lead));
+    object.emplace_back("log_prob", Value(token.log_prob));
+    object.emplace_back("prior_log_prob", Value(token.prior_log_prob));
+    tokens.emplace_back(std::move(object));
   }
   return Value(Value::Object{{"id", Value(option.id)},
                              {"probability", Value(option.probability)},

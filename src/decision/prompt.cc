@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/assert.h"
 
@@ -19,13 +20,14 @@ constexpr std::string_view kLettersSystem =
     "Respond with only its uppercase letter, with no explanation or reasoning.";
 constexpr std::string_view kLettersBaseCue = "\nAnswer:";
 
-// Text: system turn, what stands between state and question, what follows the question.
+// Text: system turn, what stands between state and question, what follows the question. Chosen on rows of our own
+// (docs/readouts.md): of fifteen wordings the plainest was as good as any, and the mean over two answer leads and two
+// neutral states was better than each alone.
 constexpr std::string_view kTextVersion = "option-text-v1";
 constexpr std::string_view kTextSystem;
 constexpr std::string_view kTextBeforeQuestion = "\n\n";
 constexpr std::string_view kTextAfterQuestion;
 constexpr std::string_view kTextBaseCue = "\nAnswer:";
-constexpr std::string_view kNeutralState = "N/A";
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_separator(char c) { return c == '_' || c == '-'; }
@@ -74,9 +76,14 @@ Prompt text_prompt(const Value& state, const Question& question) {
                 .version = std::string(kTextVersion)};
 }
 
-const Value& neutral_state() {
-  static const Value state{kNeutralState};
-  return state;
+std::span<const Value> neutral_states() {
+  static const std::vector<Value> kStates = {Value("N/A"), Value("")};
+  return kStates;
+}
+
+std::span<const std::string> answer_leads() {
+  static const std::vector<std::string> kLeads = {"", "Answer:"};
+  return kLeads;
 }
 
 std::string option_text(const Question& question, const Option& option) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "assay/decision.h"
+#include "assay/value.h"
 
 namespace assay::decision {
 
@@ -24,8 +25,12 @@ Prompt letters_prompt(const Value& state, const Question& question, std::span<co
 // as JSON text. REQUIRES: a request that validate_request() accepts.
 Prompt text_prompt(const Value& state, const Question& question);
 
-// The state that says nothing. An option's prior is its score after text_prompt(neutral_state(), question).
-const Value& neutral_state();
+// The states that say nothing. An option's prior is the mean of its scores after text_prompt(state, question) for each.
+std::span<const Value> neutral_states();
+
+// What the assistant has said before an option's words are scored, for models with a chat template: once nothing, once
+// "Answer:" (then a space follows). An option's score is the mean over them; the words before are not scored.
+std::span<const std::string> answer_leads();
 
 // The words that the text readout scores for an option: its description when there is one that is not empty;
 // for a yes/no question "Yes" in place of the ids yes and true, "No" in place of no and false (ASCII case ignored);

@@ -64,8 +64,15 @@ TEST(TextPrompt, ShowsAStructuredStateAsJson) {
   EXPECT_EQ(text_prompt(state, yes_no_question()).user, "[\"a\", true]\n\nIs it open?");
 }
 
-TEST(TextPrompt, HasANeutralState) {
-  EXPECT_EQ(text_prompt(neutral_state(), yes_no_question()).user, "N/A\n\nIs it open?");
+TEST(TextPrompt, HasNeutralStates) {
+  ASSERT_EQ(neutral_states().size(), 2u);
+  EXPECT_EQ(text_prompt(neutral_states()[0], yes_no_question()).user, "N/A\n\nIs it open?");
+  EXPECT_EQ(text_prompt(neutral_states()[1], yes_no_question()).user, "\n\nIs it open?");
+}
+
+TEST(TextPrompt, TheFirstAnswerLeadIsNone) {
+  ASSERT_FALSE(answer_leads().empty());
+  EXPECT_EQ(answer_leads()[0], "");
 }
 
 TEST(OptionText, IsTheDescriptionWhenThereIsOne) {

@@ -34,6 +34,8 @@ class Encoder {
   virtual Result<EncodedPrompt> encode_prompt(const PromptText& prompt) const = 0;
   // The tokens of an answer's words as they would follow a prompt. Never a special token. Empty text gives no tokens.
   virtual Result<Tokens> encode_answer(std::string_view text) const = 0;
+  // False: a base model, whose prompt ends in its cue instead of an assistant's turn.
+  virtual bool has_chat_template() const = 0;
   // The token that closes an answer: the template's end of turn, or the vocabulary's end of text.
   virtual TokenId end_of_answer() const = 0;
   // The bytes of a token.

@@ -31,6 +31,7 @@ class LlamaEncoder final : public Encoder {
 
   Result<EncodedPrompt> encode_prompt(const PromptText& prompt) const override;
   Result<Tokens> encode_answer(std::string_view text) const override;
+  bool has_chat_template() const override { return template_ != nullptr; }
   TokenId end_of_answer() const override { return end_of_answer_; }
   std::string piece(TokenId token) const override;
   std::optional<std::string> find_special(std::string_view text) const override;

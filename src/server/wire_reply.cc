@@ -61,6 +61,7 @@ Value token_score(const TokenScore& token) {
     object.emplace_back("bytes",
                         list_of(token.piece, [](char byte) { return count_value(static_cast<unsigned char>(byte)); }));
   }
+  if (!token.lead.empty()) object.emplace_back("lead", text_value(token.lead));
   object.emplace_back("log_prob", Value(token.log_prob));
   object.emplace_back("prior_log_prob", Value(token.prior_log_prob));
   return Value(std::move(object));

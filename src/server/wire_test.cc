@@ -192,7 +192,7 @@ TEST(SemifError, SpeaksOfTheFieldsThatTheBodyHas) {
   EXPECT_EQ(translated("questions[0].options[3].id"), "decision.options[3].id");
   EXPECT_EQ(translated("questions[0].text"), "decision.question");
   EXPECT_EQ(translated("state"), "decision.state");
-  EXPECT_EQ(translated("readout"), "readout");
+  EXPECT_EQ(translated("readout"), "x_readout");
   wire.single = false;
   EXPECT_EQ(translated("questions[12].id"), "decisions[12].id");
   EXPECT_EQ(translated("questions"), "decisions");

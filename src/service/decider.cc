@@ -122,13 +122,14 @@ Result<std::vector<std::shared_ptr<const Priors>>> LocalDecider::priors_for(cons
     std::shared_ptr<const Priors> found = priors_.find(key);
     if (!found) {
       // A job of its own: its numbers then never depend on the request that happened to need them first.
-      PriorJob job = prior_job(plan);
-      const Result<engine::JobResult> result = scheduler_->run(job.builder.take());
+      JobBuilder builder;
+      const PriorReads reads = add_prior_reads(plan, builder);
+      const Result<engine::JobResult> result = scheduler_->run(builder.take());
       if (!result.ok()) return result.error();
       reply.computed_rows += result->computed_rows;
       reply.queue_ms += result->queue_ms;
       reply.compute_ms += result->compute_ms;
-      found = std::make_shared<const Priors>(priors_of(job, *result));
+      found = std::make_shared<const Priors>(priors_of(reads, *result));
       priors_.insert(std::move(key), found);
     }
     priors.push_back(std::move(found));
@@ -152,21 +153,17 @@ Result<std::vector<std::size_t>> LocalDecider::answer_check(Readout readout) {
   JobBuilder builder;
   for (QuestionPlan& plan : plans) plan.prompt_row = builder.add_prompt(plan.prompt.tokens);
   // The neutral prompts stand in the same job: what rows share with each other is computed once.
-  std::vector<QuestionPlan> neutral;
+  std::vector<PriorReads> prior_reads;
   if (readout == Readout::kText) {
-    for (const QuestionPlan& plan : plans) {
-      neutral.push_back({.answer_tokens = plan.answer_tokens});
-      neutral.back().prompt_row = builder.add_prompt(plan.neutral_tokens);
-    }
+    for (const QuestionPlan& plan : plans) prior_reads.push_back(add_prior_reads(plan, builder));
   }
   for (QuestionPlan& plan : plans) add_reads(plan, false, builder);
-  for (QuestionPlan& plan : neutral) add_reads(plan, false, builder);
   const Result<engine::JobResult> result = scheduler_->run(builder.take());
   if (!result.ok()) return result.error();
   std::vector<std::size_t> picked;
   for (std::size_t i = 0; i < plans.size(); i++) {
     Priors priors;
-    if (readout == Readout::kText) priors = priors_of({.builder = {}, .reads = neutral[i].reads}, *result);
+    if (readout == Readout::kText) priors = priors_of(prior_reads[i], *result);
     const Result<Answer> answer = answer_question(questions[i], plans[i], *result,
                                                   readout == Readout::kText ? &priors : nullptr, false, *encoder_);
     if (!answer.ok()) return answer.error();

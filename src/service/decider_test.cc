@@ -85,24 +85,49 @@ TEST(LocalDecider, LettersAreASoftmaxOverTheLabelsLogits) {
   EXPECT_TRUE(fixture.decoder->faults().empty());
 }
 
-TEST(LocalDecider, TextIsALogLikelihoodRatioAgainstTheNeutralState) {
-  Fixture fixture;
-  DecisionRequest request = request_of({{"red", "red"}, {"reed", "reed"}, {"x", "x"}}, Readout::kText);
+// The prompt's tokens for a state, as the decider itself made them.
+Tokens prompt_of(Fixture& fixture, DecisionRequest request, const char* state) {
+  request.state = Value(state);
   request.explain = true;
   const Result<DecisionReply> reply = fixture.decider->decide(request);
+  EXPECT_TRUE(reply.ok());
+  return reply->answers[0].prompt_token_ids;
+}
+
+// log P(words | prompt and lead), the lead itself not counted.
+double log_prob_after(Tokens prompt, const Tokens& lead, const Tokens& words) {
+  prompt.insert(prompt.end(), lead.begin(), lead.end());
+  return log_prob(prompt, words);
+}
+
+TEST(LocalDecider, TextIsALogLikelihoodRatioMeanOverLeadsAndNeutralStates) {
+  Fixture fixture;
+  const DecisionRequest request = request_of({{"red", "red"}, {"reed", "reed"}, {"x", "x"}}, Readout::kText);
+  const Result<DecisionReply> reply = fixture.decider->decide(request);
   ASSERT_TRUE(reply.ok()) << reply.error().message;
-  DecisionRequest neutral = request;
-  neutral.state = Value("N/A");
-  const Result<DecisionReply> neutral_reply = fixture.decider->decide(neutral);
-  ASSERT_TRUE(neutral_reply.ok());
+  const Tokens prompt = prompt_of(fixture, request, "s");
+  const Tokens not_available = prompt_of(fixture, request, "N/A");
+  const Tokens empty = prompt_of(fixture, request, "");
   for (const OptionAnswer& option : reply->answers[0].options) {
-    const Tokens words = fixture.encoder.tokens_of(option.id);
-    const double expected = log_prob(reply->answers[0].prompt_token_ids, words) -
-                            log_prob(neutral_reply->answers[0].prompt_token_ids, words);
+    double expected = 0;
+    for (const std::string lead : {"", "Answer:"}) {
+      const Tokens lead_tokens = fixture.encoder.tokens_of(lead);
+      const Tokens words = fixture.encoder.tokens_of(lead.empty() ? option.id : " " + option.id);
+      const double prior =
+          (log_prob_after(not_available, lead_tokens, words) + log_prob_after(empty, lead_tokens, words)) / 2;
+      expected += (log_prob_after(prompt, lead_tokens, words) - prior) / 2;
+    }
     EXPECT_NEAR(option.score, expected, 1e-4) << option.id;
   }
-  // The neutral state against itself says nothing: every option is as likely as its prior.
-  for (const OptionAnswer& option : neutral_reply->answers[0].options) EXPECT_NEAR(option.probability, 1.0 / 3, 1e-6);
+}
+
+TEST(LocalDecider, ABaseModelIsAskedWithoutALead) {
+  Fixture fixture({}, {.has_template = false});
+  DecisionRequest request = request_of({{"red", "red"}, {"x", "x"}}, Readout::kText);
+  request.explain = true;
+  const Result<DecisionReply> reply = fixture.decider->decide(request);
+  ASSERT_TRUE(reply.ok());
+  EXPECT_EQ(reply->answers[0].options[0].tokens.size(), 3u);
 }
 
 TEST(LocalDecider, AnOptionThatBeginsAnotherIsScoredWithItsEnd) {
@@ -112,10 +137,13 @@ TEST(LocalDecider, AnOptionThatBeginsAnotherIsScoredWithItsEnd) {
   const Result<DecisionReply> reply = fixture.decider->decide(request);
   ASSERT_TRUE(reply.ok());
   const std::vector<OptionAnswer>& options = reply->answers[0].options;
-  EXPECT_EQ(options[0].tokens.size(), 5u);
+  // Twice, once behind each lead; behind "Answer:" the space is scored as well.
+  EXPECT_EQ(options[0].tokens.size(), 5u + 6u);
+  EXPECT_EQ(options[0].tokens[4].token, FakeEncoder::kEnd);
   EXPECT_EQ(options[0].tokens.back().token, FakeEncoder::kEnd);
-  EXPECT_EQ(options[1].tokens.size(), 5u);
-  EXPECT_EQ(options[2].tokens.size(), 5u);
+  EXPECT_EQ(options[1].tokens.size(), 5u + 6u);
+  EXPECT_EQ(options[2].tokens.size(), 5u + 6u);
+  EXPECT_NE(options[0].tokens[3].token, FakeEncoder::kEnd);
   EXPECT_NE(options[0].score, options[1].score);
 }
 

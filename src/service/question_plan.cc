@@ -16,6 +16,12 @@ engine::PromptText prompt_text(const decision::Prompt& prompt) {
   return {.system = prompt.system, .user = prompt.user, .base_cue = prompt.base_cue};
 }
 
+std::string encoder_text(const engine::Encoder& encoder, const engine::Tokens& tokens) {
+  std::string text;
+  for (const engine::TokenId token : tokens) text += encoder.piece(token);
+  return text;
+}
+
 double log_prob(const engine::JobResult& result, const TokenRead& at) {
   const engine::ReadResult& read = result.reads[at.read];
   // Rounding in the sum over the vocabulary may lift a near-certain token above 0.
@@ -32,7 +38,50 @@ Status plan_letters(const Value& state, const Question& question, const Labels& 
   plan.prompt_version = prompt.version;
   for (std::size_t i = 0; i < options; i++) {
     plan.scored_texts.push_back(labels.codes[i]);
-    plan.answer_tokens.push_back({labels.tokens[i]});
+    plan.answers.push_back({{.lead = {}, .tokens = {labels.tokens[i]}}});
+  }
+  return {};
+}
+
+// An option's words after a lead. In one piece with the lead where the tokens allow it, so that they are what a model
+// would write.
+Result<AnswerPath> answer_path(const std::string& lead, const std::string& text, const engine::Encoder& encoder) {
+  const std::string spaced = lead.empty() ? text : " " + text;
+  const Result<engine::Tokens> lead_tokens = encoder.encode_answer(lead);
+  if (!lead_tokens.ok()) return lead_tokens.error();
+  const Result<engine::Tokens> joined = encoder.encode_answer(lead + spaced);
+  if (!joined.ok()) return joined.error();
+  if (joined->size() > lead_tokens->size() && std::equal(lead_tokens->begin(), lead_tokens->end(), joined->begin())) {
+    return AnswerPath{.lead = *lead_tokens,
+                      .tokens = engine::Tokens(joined->begin() + std::ssize(*lead_tokens), joined->end())};
+  }
+  Result<engine::Tokens> alone = encoder.encode_answer(spaced);
+  if (!alone.ok()) return alone.error();
+  return AnswerPath{.lead = *lead_tokens, .tokens = std::move(alone).value()};
+}
+
+Status plan_answers(const Question& question, const engine::Encoder& encoder, QuestionPlan& plan) {
+  // A base model's prompt ends in its cue, so it has one lead: none.
+  const std::span<const std::string> leads =
+      decision::answer_leads().first(encoder.has_chat_template() ? decision::answer_leads().size() : 1);
+  std::vector<engine::Tokens> plain;
+  for (const Option& option : question.options) {
+    plan.scored_texts.push_back(decision::option_text(question, option));
+    std::vector<AnswerPath>& paths = plan.answers.emplace_back();
+    for (const std::string& lead : leads) {
+      Result<AnswerPath> path = answer_path(lead, plan.scored_texts.back(), encoder);
+      if (!path.ok()) return invalid_argument("options", path.error().message);
+      if (path->tokens.empty())
+        return invalid_argument("options",
+                                "The words of option \"" + option.id + "\" are no tokens in this model's vocabulary.");
+      paths.push_back(std::move(path).value());
+    }
+    plain.push_back(paths.front().tokens);
+  }
+  const std::vector<bool> needs_end = decision::needs_end(plain);
+  for (std::size_t i = 0; i < needs_end.size(); i++) {
+    if (!needs_end[i]) continue;
+    for (AnswerPath& path : plan.answers[i]) path.tokens.push_back(encoder.end_of_answer());
   }
   return {};
 }
@@ -41,26 +90,29 @@ Status plan_text(const Value& state, const Question& question, const engine::Enc
   const decision::Prompt prompt = decision::text_prompt(state, question);
   Result<engine::EncodedPrompt> encoded = encoder.encode_prompt(prompt_text(prompt));
   if (!encoded.ok()) return encoded.error();
-  Result<engine::EncodedPrompt> neutral =
-      encoder.encode_prompt(prompt_text(decision::text_prompt(decision::neutral_state(), question)));
-  if (!neutral.ok()) return neutral.error();
   plan.prompt = std::move(encoded).value();
   plan.prompt_version = prompt.version;
-  plan.neutral_tokens = std::move(neutral->tokens);
-  for (const Option& option : question.options) {
-    plan.scored_texts.push_back(decision::option_text(question, option));
-    Result<engine::Tokens> tokens = encoder.encode_answer(plan.scored_texts.back());
-    if (!tokens.ok()) return invalid_argument("options", tokens.error().message);
-    if (tokens->empty())
-      return invalid_argument("options",
-                              "The words of option \"" + option.id + "\" are no tokens in this model's vocabulary.");
-    plan.answer_tokens.push_back(std::move(tokens).value());
+  for (const Value& nothing : decision::neutral_states()) {
+    Result<engine::EncodedPrompt> neutral =
+        encoder.encode_prompt(prompt_text(decision::text_prompt(nothing, question)));
+    if (!neutral.ok()) return neutral.error();
+    plan.neutral_prompts.push_back(std::move(neutral->tokens));
   }
-  const std::vector<bool> needs_end = decision::needs_end(plan.answer_tokens);
-  for (std::size_t i = 0; i < needs_end.size(); i++) {
-    if (needs_end[i]) plan.answer_tokens[i].push_back(encoder.end_of_answer());
+  return plan_answers(question, encoder, plan);
+}
+
+// Rows and reads of every answer behind a prompt's row: by option, the tokens of its answers one after another.
+std::vector<std::vector<TokenRead>> add_answers(const QuestionPlan& plan, std::int32_t prompt_row,
+                                                JobBuilder& builder) {
+  std::vector<std::vector<TokenRead>> reads;
+  for (const std::vector<AnswerPath>& paths : plan.answers) {
+    std::vector<TokenRead>& tokens = reads.emplace_back();
+    for (const AnswerPath& path : paths) {
+      const std::vector<TokenRead> added = builder.add_answer(builder.add_lead(prompt_row, path.lead), path.tokens);
+      tokens.insert(tokens.end(), added.begin(), added.end());
+    }
   }
-  return {};
+  return reads;
 }
 
 }  // namespace
@@ -118,32 +170,41 @@ Result<QuestionPlan> plan_question(const Value& state, const Question& question,
 }
 
 void add_reads(QuestionPlan& plan, bool hidden_state, JobBuilder& builder) {
-  for (const engine::Tokens& tokens : plan.answer_tokens)
-    plan.reads.push_back(builder.add_answer(plan.prompt_row, tokens));
+  plan.reads = add_answers(plan, plan.prompt_row, builder);
   if (hidden_state) builder.add_hidden_state(plan.prompt_row);
 }
 
 PriorKey prior_key(const QuestionPlan& plan) {
-  PriorKey key = plan.neutral_tokens;
-  for (const engine::Tokens& tokens : plan.answer_tokens) {
-    key.push_back(-1);
+  PriorKey key;
+  const auto add = [&key](const engine::Tokens& tokens) {
     key.insert(key.end(), tokens.begin(), tokens.end());
+    key.push_back(-1);
+  };
+  for (const engine::Tokens& tokens : plan.neutral_prompts) add(tokens);
+  for (const std::vector<AnswerPath>& paths : plan.answers) {
+    for (const AnswerPath& path : paths) {
+      add(path.lead);
+      add(path.tokens);
+    }
   }
   return key;
 }
 
-PriorJob prior_job(const QuestionPlan& plan) {
-  PriorJob job;
-  const std::int32_t row = job.builder.add_prompt(plan.neutral_tokens);
-  for (const engine::Tokens& tokens : plan.answer_tokens) job.reads.push_back(job.builder.add_answer(row, tokens));
-  return job;
+PriorReads add_prior_reads(const QuestionPlan& plan, JobBuilder& builder) {
+  PriorReads reads;
+  for (const engine::Tokens& tokens : plan.neutral_prompts)
+    reads.push_back(add_answers(plan, builder.add_prompt(tokens), builder));
+  return reads;
 }
 
-Priors priors_of(const PriorJob& job, const engine::JobResult& result) {
+Priors priors_of(const PriorReads& reads, const engine::JobResult& result) {
   Priors priors;
-  for (const std::vector<TokenRead>& reads : job.reads) {
-    std::vector<double>& numbers = priors.emplace_back();
-    for (const TokenRead& read : reads) numbers.push_back(log_prob(result, read));
+  for (std::size_t i = 0; i < reads.front().size(); i++) {
+    std::vector<double>& numbers = priors.emplace_back(reads.front()[i].size(), 0.0);
+    for (const std::vector<std::vector<TokenRead>>& neutral : reads) {
+      for (std::size_t t = 0; t < numbers.size(); t++)
+        numbers[t] += log_prob(result, neutral[i][t]) / static_cast<double>(reads.size());
+    }
   }
   return priors;
 }
@@ -155,14 +216,20 @@ Result<Answer> answer_question(const Question& question, const QuestionPlan& pla
   std::vector<double> scores;
   for (std::size_t i = 0; i < question.options.size(); i++) {
     OptionAnswer option{.id = question.options[i].id};
-    for (std::size_t t = 0; t < plan.reads[i].size(); t++) {
-      TokenScore token{.token = plan.answer_tokens[i][t], .log_prob = log_prob(result, plan.reads[i][t])};
-      if (priors != nullptr) token.prior_log_prob = (*priors)[i][t];
-      option.log_prob += token.log_prob;
-      option.prior_log_prob += token.prior_log_prob;
-      if (!explain) continue;
-      token.piece = encoder.piece(token.token);
-      option.tokens.push_back(std::move(token));
+    const auto leads = static_cast<double>(plan.answers[i].size());
+    std::size_t at = 0;
+    for (const AnswerPath& path : plan.answers[i]) {
+      for (const engine::TokenId id : path.tokens) {
+        TokenScore token{.token = id, .log_prob = log_prob(result, plan.reads[i][at])};
+        if (priors != nullptr) token.prior_log_prob = (*priors)[i][at];
+        at++;
+        option.log_prob += token.log_prob / leads;
+        option.prior_log_prob += token.prior_log_prob / leads;
+        if (!explain) continue;
+        token.piece = encoder.piece(id);
+        token.lead = encoder_text(encoder, path.lead);
+        option.tokens.push_back(std::move(token));
+      }
     }
     const TokenRead& first = plan.reads[i].front();
     option.score = letters ? static_cast<double>(result.reads[first.read].logits[first.target])
@@ -180,7 +247,7 @@ Result<Answer> answer_question(const Question& question, const QuestionPlan& pla
     std::vector<float> logits;
     for (std::size_t i = 0; i < scores.size(); i++) {
       logits.push_back(static_cast<float>(scores[i]));
-      answer.label_tokens.push_back(plan.answer_tokens[i].front());
+      answer.label_tokens.push_back(plan.answers[i].front().tokens.front());
     }
     answer.allowed_mass = decision::allowed_mass(logits, end.log_sum_exp);
     answer.argmax_token = end.argmax;

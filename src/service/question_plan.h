@@ -32,6 +32,7 @@ struct TokenRead {
 class JobBuilder {
  public:
   std::int32_t add_prompt(const engine::Tokens& tokens) { return job_.tree.add_path(tokens); }
+  std::int32_t add_lead(std::int32_t row, const engine::Tokens& tokens) { return job_.tree.add_path(tokens, row); }
   TokenRead add_target(std::int32_t row, engine::TokenId token);
   void add_hidden_state(std::int32_t row);
   // The reads of an answer's tokens after `row`; the last token itself is not computed, only read.
@@ -48,18 +49,23 @@ class JobBuilder {
   std::unordered_map<std::int32_t, std::size_t> read_of_row_;
 };
 
+// One way to put an option: what has been said before it, which is not scored, and its scored tokens.
+struct AnswerPath {
+  engine::Tokens lead;
+  engine::Tokens tokens;
+};
+
 // What was prepared for one question before anything is computed.
 struct QuestionPlan {
   Readout readout = Readout::kLetters;  // kLetters or kText
   std::string prompt_version;
   engine::EncodedPrompt prompt;
-  std::vector<std::string> scored_texts;      // labels, or the options' words
-  std::vector<engine::Tokens> answer_tokens;  // by option; letters: one each
-  // text only
-  engine::Tokens neutral_tokens;
+  std::vector<std::string> scored_texts;         // labels, or the options' words
+  std::vector<std::vector<AnswerPath>> answers;  // by option, by lead; letters: one of one token, without a lead
+  std::vector<engine::Tokens> neutral_prompts;   // text only
   // filled when the job is built
   std::int32_t prompt_row = 0;
-  std::vector<std::vector<TokenRead>> reads;  // by option, by token
+  std::vector<std::vector<TokenRead>> reads;  // by option: the tokens of its answers, one after another
 };
 
 // Renders and tokenises. `readout` is kLetters or kText; letters with more options than labels becomes text.
@@ -69,14 +75,11 @@ Result<QuestionPlan> plan_question(const Value& state, const Question& question,
 // Adds the answers' rows and reads behind the prompt; the prompt itself is already in (plan.prompt_row).
 void add_reads(QuestionPlan& plan, bool hidden_state, JobBuilder& builder);
 
-// The key of a text question's priors, the job that computes them, and the priors out of its result.
+// The key of a text question's priors, their rows and reads in a job, and the priors out of its result.
 PriorKey prior_key(const QuestionPlan& plan);
-struct PriorJob {
-  JobBuilder builder;
-  std::vector<std::vector<TokenRead>> reads;
-};
-PriorJob prior_job(const QuestionPlan& plan);
-Priors priors_of(const PriorJob& job, const engine::JobResult& result);
+using PriorReads = std::vector<std::vector<std::vector<TokenRead>>>;  // by neutral prompt, by option, by token
+PriorReads add_prior_reads(const QuestionPlan& plan, JobBuilder& builder);
+Priors priors_of(const PriorReads& reads, const engine::JobResult& result);
 
 // The answer. `priors` only for text. Errors: kNonfiniteLogits.
 Result<Answer> answer_question(const Question& question, const QuestionPlan& plan, const engine::JobResult& result,

@@ -48,14 +48,18 @@ def values_of(result):
             "prior_log_probs": [round(option["prior_log_prob"], 6) for option in options]}
 
 
-def main():
+def cpu_code():
+    """What decides about the last bits of a number, beside the model."""
     build = json.loads(harness.run("version", "--json").stdout)
+    return {key: build[key] for key in ("llama_version", "compiler", "cpu_features")}
+
+
+def main():
     server = harness.default_server()
     try:
         model = server.get("/v1/models").json()["data"][0]["meta"]["sha256"]
         with open(PATH, "w", encoding="utf-8") as file:
-            made_by = {"model_sha256": model, "llama_version": build["llama_version"], "cpu": build["cpu_features"]}
-            file.write(json.dumps({"made_by": made_by}) + "\n")
+            file.write(json.dumps({"model_sha256": model, "cpu_code": cpu_code()}) + "\n")
             for name, body in requests():
                 reply = server.post(body)
                 if reply.status != 200:

@@ -7,12 +7,15 @@ import unittest
 import harness
 import make_golden
 
-# The prompt's bytes and tokens must be equal; its numbers only nearly. On one machine they are equal, too, but another
-# CPU runs other kernels: sums in another order, activations rounded to 8 bits in other blocks. Over 30 layers that
-# moves a log-probability by some hundredths, while a wrong token, position or mask moves it by whole units.
-TOLERANCE = 0.05
-# Options of several tokens add up their tokens' differences; more than this was never needed.
-TOLERANCE_OF_SEVERAL = 0.1
+# The prompt's bytes and tokens must be equal everywhere. Its numbers are equal on the same CPU code, whatever the number
+# of threads, the packing of weights or the size of a batch: there a small tolerance is enough.
+SAME_CODE = 0.05
+# Other CPU code sums in another order. This model's weights have 4 bits and its activations are rounded to 8 in each of
+# 30 layers, so a last bit that falls the other way grows: with the flash attention kernel in place of the plain one, on
+# one machine, these same requests moved by up to 0.31 where an option is one token and 0.88 where it is several (sums),
+# and no choice changed. A wrong token, position or mask moves them by several units.
+OTHER_CODE = 0.5
+OTHER_CODE_SEVERAL_TOKENS = 1.5
 
 
 def margin_of(scores):
@@ -28,8 +31,9 @@ class Golden(unittest.TestCase):
             head, *self.entries = map(json.loads, file)
         self.server = harness.shared("default")
         model = self.server.get("/v1/models").json()["data"][0]["meta"].get("sha256")
-        if model != head["made_by"]["model_sha256"]:
+        if model != head["model_sha256"]:
             self.skipTest("the stored values are of the default model, and this is another one")
+        self.same_code = head["cpu_code"] == make_golden.cpu_code()
 
     def test_case_7_stored_log_probabilities(self):
         self.assertGreaterEqual(len(self.entries), 12)
@@ -42,15 +46,19 @@ class Golden(unittest.TestCase):
         now = make_golden.values_of(result)
         for name in ("readout", "prompt_version", "input_tokens", "prompt_sha256"):
             self.assertEqual(now[name], stored[name], f"{name}: if that was meant, run tests/e2e/make_golden.py")
-        explained = result["x_explain"]["options"]
-        for i, option in enumerate(explained):
-            delta = TOLERANCE if len(option["tokens"]) == 1 else TOLERANCE_OF_SEVERAL
-            self.assertAlmostEqual(now["log_probs"][i], stored["log_probs"][i], delta=delta, msg=option["id"])
-            self.assertAlmostEqual(now["prior_log_probs"][i], stored["prior_log_probs"][i], delta=delta,
-                                   msg=option["id"])
+        tolerances = [self.tolerance(option) for option in result["x_explain"]["options"]]
+        for key in ("log_probs", "prior_log_probs"):
+            for number, expected, tolerance in zip(now[key], stored[key], tolerances):
+                self.assertAlmostEqual(number, expected, delta=tolerance, msg=key)
+        # A score is the difference of two such numbers, a margin the difference of two scores.
         scores = [a - b for a, b in zip(stored["log_probs"], stored["prior_log_probs"])]
-        if margin_of(scores) > 2 * TOLERANCE_OF_SEVERAL:
+        if margin_of(scores) > 4 * max(tolerances):
             self.assertEqual(result["option_logits"].index(max(result["option_logits"])), scores.index(max(scores)))
+
+    def tolerance(self, option):
+        if self.same_code:
+            return SAME_CODE
+        return OTHER_CODE if len(option["tokens"]) == 1 else OTHER_CODE_SEVERAL_TOKENS
 
     def test_the_stored_requests_are_those_of_the_script(self):
         self.assertEqual([(entry["name"], entry["body"]) for entry in self.entries], list(make_golden.requests()))

@@ -12,8 +12,9 @@ ACCESS = ["access_denied", "access_expired", "access_revoked", "Maybe, zxqv glor
 DENIED = "Log: the badge 7731 was refused at the gate because its owner has no right to enter this building."
 
 
-# Rows that are computed beside other rows may be summed in another order; of each token this much is forgiven.
-TOLERANCE = 0.05
+# What stands beside an option must not matter. For a model with unquantised weights it does not, but for the order of
+# sums; the default model rounds activations to 8 bits, which makes some hundredths out of such a difference.
+TOLERANCE = 0.005
 
 
 def explained(result):
@@ -37,12 +38,18 @@ class Exact(unittest.TestCase):
 
     def test_case_1_and_3_an_unlikely_option_has_its_exact_value(self):
         asked = {"state": DENIED, "question": "Why was access refused?"}
-        among_four = explained(self.ask(ACCESS, **asked))
-        unlikely = among_four[ACCESS[3]]
-        self.assertLess(unlikely["log_prob"], -20)
-        self.assertEqual(len({entry["log_prob"] for entry in among_four.values()}), 4)
-        alone = explained(self.ask(ACCESS[3:], **asked))[ACCESS[3]]
-        check_same_scores(self, unlikely, alone)
+        options = explained(self.ask(ACCESS, **asked))
+        self.assertLess(options[ACCESS[3]]["log_prob"], -20)
+        self.assertEqual(len({entry["log_prob"] for entry in options.values()}), 4)
+
+    def test_case_1_an_option_scores_the_same_whatever_stands_beside_it(self):
+        server = harness.shared("attention")
+        forward, backward, alone = (
+            explained(server.decide(self, harness.body(options, "text", explain=True)))
+            for options in (ACCESS, ACCESS[::-1], ACCESS[3:]))
+        for name in ACCESS:
+            check_same_scores(self, forward[name], backward[name])
+        check_same_scores(self, forward[ACCESS[3]], alone[ACCESS[3]])
 
     def test_case_2_options_with_a_common_beginning_are_told_apart(self):
         result = self.ask(ACCESS, state=DENIED, question="Why was access refused?")
@@ -104,12 +111,6 @@ class Exact(unittest.TestCase):
         self.assertEqual([e["scored_text"] for e in yes["x_explain"]["options"]], ["Yes", "No"])
         self.assertEqual(yes["probabilities"], true["probabilities"])
 
-    def test_the_order_of_options_does_not_change_text_scores(self):
-        forward = explained(self.ask(ACCESS))
-        backward = explained(self.ask(ACCESS[::-1]))
-        for name in ACCESS:
-            check_same_scores(self, forward[name], backward[name])
-
 
 class ManyOptions(unittest.TestCase):
     """Cases 18 and 19: 77, 255, 256, 589 and 1024 options are answered whole; one more is refused in words."""
@@ -141,12 +142,17 @@ class ManyOptions(unittest.TestCase):
                 if result["readout"] == "letters":
                     self.assertEqual(len(set(result["answer_token_ids"])), count)
 
+    def test_case_18_an_option_among_many_scores_as_among_few(self):
+        server = harness.shared("attention")
+        few = explained(server.decide(self, harness.body(self.ids(3), "text", explain=True)))
+        for count in (77, 1024):
+            many = explained(server.decide(self, harness.body(self.ids(count), "text", explain=True)))
+            for name, entry in few.items():
+                check_same_scores(self, entry, many[name])
+
     def test_case_18_default_model(self):
         server = harness.shared("default")
-        among_many = server.decide(self, harness.body(self.ids(77), "text", explain=True))
-        few = server.decide(self, harness.body(self.ids(3), "text", explain=True))
-        for name, entry in explained(few).items():
-            check_same_scores(self, entry, explained(among_many)[name])
+        server.decide(self, harness.body(self.ids(77), "text"))
         letters = server.decide(self, harness.body(self.ids(77), "letters"))
         self.assertEqual(letters["readout"], "letters")
         self.assertEqual(len(set(letters["answer_token_ids"])), 77)

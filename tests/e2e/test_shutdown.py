@@ -8,7 +8,7 @@ import unittest
 import harness
 
 # Some seconds of work for the default model.
-LONG = harness.body(["refund", "info"], "letters", state="The parcel left the depot on time but came late. " * 250)
+LONG = harness.body(["refund", "info"], "letters", state="The parcel left the depot on time but came late. " * 120)
 
 
 class InFlight(threading.Thread):

@@ -55,6 +55,8 @@ class FakeEncoder final : public Encoder {
 
   Result<Tokens> encode_answer(std::string_view text) const override { return tokens_of(text); }
 
+  bool has_chat_template() const override { return options_.has_template; }
+
   TokenId end_of_answer() const override { return kEnd; }
 
   std::string piece(TokenId token) const override {
