@@ -113,7 +113,7 @@ int run(const std::vector<std::string>& arguments) {
 }  // namespace assay::cli
 
 int main(int argc, char** argv) {
-  assay::cli::wait_without_spinning(argv);
+  assay::cli::wait_with_short_spins(argv);
   try {
     return assay::cli::run(std::vector<std::string>(argv + 1, argv + argc));
   } catch (const std::exception& failure) {

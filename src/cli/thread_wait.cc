@@ -6,9 +6,9 @@
 
 namespace assay::cli {
 
-void wait_without_spinning(char** argv) {
+void wait_with_short_spins(char** argv) {
   if (std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr) return;
-  if (setenv("OMP_WAIT_POLICY", "passive", 0) != 0) return;
+  if (setenv("GOMP_SPINCOUNT", "1000", 0) != 0) return;
   execv("/proc/self/exe", argv);
 }
 

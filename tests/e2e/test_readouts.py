@@ -5,8 +5,6 @@ import unittest
 
 import harness
 
-# The state that says nothing (src/decision/prompt.cc): after it every option scores its own prior.
-NEUTRAL = "N/A"
 REVIEW = ["yes", "yes, but only after a manual review"]
 ACCESS = ["access_denied", "access_expired", "access_revoked", "Maybe, zxqv glorp 9917"]
 DENIED = "Log: the badge 7731 was refused at the gate because its owner has no right to enter this building."
@@ -19,6 +17,19 @@ TOLERANCE = 0.005
 
 def explained(result):
     return {entry["id"]: entry for entry in result["x_explain"]["options"]}
+
+
+def by_lead(entry):
+    """The tokens of an explained option, a list for each thing that was said before it."""
+    groups = {}
+    for token in entry["tokens"]:
+        groups.setdefault(token.get("lead", ""), []).append(token)
+    return groups
+
+
+def mean_of_sums(entry, key):
+    sums = [math.fsum(token[key] for token in tokens) for tokens in by_lead(entry).values()]
+    return math.fsum(sums) / len(sums)
 
 
 def check_same_scores(test, one, other):
@@ -64,8 +75,8 @@ class Exact(unittest.TestCase):
         for readout in ("text", "letters"):
             result = self.ask(ACCESS, readout)
             for logit, entry in zip(result["option_logits"], result["x_explain"]["options"]):
-                total = math.fsum(token["log_prob"] for token in entry["tokens"])
-                prior = math.fsum(token["prior_log_prob"] for token in entry["tokens"])
+                total = mean_of_sums(entry, "log_prob")  # of sums, never divided by the number of tokens
+                prior = mean_of_sums(entry, "prior_log_prob")
                 self.assertAlmostEqual(entry["log_prob"], total, delta=1e-9)
                 self.assertAlmostEqual(entry["prior_log_prob"], prior, delta=1e-9)
                 if readout == "text":
@@ -86,15 +97,20 @@ class Exact(unittest.TestCase):
                          [entry["tokens"][0]["token"] for entry in result["x_explain"]["options"]])
 
     def test_case_10_a_longer_option_is_not_preferred_for_its_length(self):
-        result = self.ask(REVIEW, state=NEUTRAL, question="May the order be shipped?")
-        for probability in result["probabilities"]:
-            self.assertAlmostEqual(probability, 0.5, delta=0.01, msg="a state that says nothing decides nothing")
+        question = "May the order be shipped?"
+        plain = self.ask(REVIEW, state="The order is paid and in stock. Yes.", question=question)
+        review = self.ask(REVIEW, state="The order must be reviewed by hand before it is shipped.", question=question)
+        self.assertLess(plain["probabilities"][1], review["probabilities"][1])
+        for entry in plain["x_explain"]["options"]:
+            self.assertAlmostEqual(entry["log_prob"], mean_of_sums(entry, "log_prob"), delta=1e-9)
 
     def test_case_10_an_option_that_begins_another_is_scored_with_its_end(self):
         short, long = self.ask(REVIEW, state="The order is paid, in stock and cleared.")["x_explain"]["options"]
-        words = [token["token"] for token in short["tokens"][:-1]]
-        self.assertEqual(words, [token["token"] for token in long["tokens"]][:len(words)])
-        self.assertNotEqual(short["tokens"][-1]["token"], long["tokens"][len(words)]["token"])
+        self.assertEqual(list(by_lead(short)), list(by_lead(long)))
+        for one, other in zip(by_lead(short).values(), by_lead(long).values()):
+            words = [token["token"] for token in one[:-1]]
+            self.assertEqual(words, [token["token"] for token in other[:len(words)]])
+            self.assertNotEqual(one[-1]["token"], other[len(words)]["token"])
 
     def test_case_13_the_choice_is_the_most_probable_and_ties_go_to_the_first(self):
         for state in ("I want my money back.", "How do I change the colour?", "Close my account now."):

@@ -150,14 +150,16 @@ class Shapes(unittest.TestCase):
     def test_shared_decisions_answer_as_each_alone(self):
         decisions = [harness.decision(OPTIONS),
                      dict(harness.decision(["yes", "no"]), id="d2", question="Is it urgent?")]
-        for readout in ("letters", "text"):
-            together = self.server.post({"decisions": decisions, "x_readout": readout}).json()["results"]
-            for asked, result in zip(decisions, together):
-                alone = self.server.decide(self, {"decision": asked, "x_readout": readout})
-                self.assertEqual(alone["prompt_sha256"], result["prompt_sha256"])
-                # Rows that are computed beside others may be summed in another order.
-                for one, other in zip(alone["probabilities"], result["probabilities"]):
-                    self.assertAlmostEqual(one, other, delta=0.01)
+        # Rows that are computed beside others may be summed in another order; the default model rounds activations to
+        # 8 bits, which makes hundredths out of that.
+        for server, tolerance in ((self.server, 0.05), (harness.shared("attention"), 0.001)):
+            for readout in ("letters", "text"):
+                together = server.post({"decisions": decisions, "x_readout": readout}).json()["results"]
+                for asked, result in zip(decisions, together):
+                    alone = server.decide(self, {"decision": asked, "x_readout": readout})
+                    self.assertEqual(alone["prompt_sha256"], result["prompt_sha256"])
+                    for one, other in zip(alone["probabilities"], result["probabilities"]):
+                        self.assertAlmostEqual(one, other, delta=tolerance)
 
     def test_case_61_a_whole_probability_is_written_as_a_float(self):
         reply = self.server.post(harness.body(["only"]))
