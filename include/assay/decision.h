@@ -57,9 +57,9 @@ struct DecisionRequest {
 struct TokenScore {
   std::int32_t token = 0;
   std::string piece;          // the token's bytes
-  std::string lead;           // what stood before the option's words, such as "Answer:"; often empty
   double log_prob = 0;        // over the full vocabulary, <= 0
   double prior_log_prob = 0;  // the same token after the neutral state; 0 for letters
+  std::string lead;           // what stood before the option's words, such as "Answer:"; often empty
 };
 
 struct OptionAnswer {

@@ -66,10 +66,14 @@ class Injection : public ::testing::TestWithParam<Family> {
       ASSERT_TRUE(plan.ok()) << what << ": " << plan.error().message;
       ASSERT_EQ(specials_of(plan->prompt.tokens), expected_[readout == Readout::kText ? 1 : 0]) << what;
       if (readout == Readout::kLetters) continue;
-      for (engine::Tokens tokens : plan->answer_tokens) {
-        if (!tokens.empty() && tokens.back() == encoder_->end_of_answer())
-          tokens.pop_back();  // ours, behind an option that begins another
-        ASSERT_TRUE(specials_of(tokens).empty()) << what;
+      for (const std::vector<AnswerPath>& paths : plan->answers) {
+        for (const AnswerPath& path : paths) {
+          engine::Tokens tokens = path.tokens;
+          // Ours, behind an option that begins another.
+          if (!tokens.empty() && tokens.back() == encoder_->end_of_answer()) tokens.pop_back();
+          ASSERT_TRUE(specials_of(tokens).empty()) << what;
+          ASSERT_TRUE(specials_of(path.lead).empty()) << what;
+        }
       }
     }
   }
