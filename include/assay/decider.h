@@ -53,8 +53,9 @@ struct ModelReport {
   std::string letter_labels;  // "A-Z and 412 two-letter codes"
   std::int32_t letter_label_count = 0;
   Readout readout = Readout::kLetters;  // what kAuto means
-  std::string readout_source;           // "check", "check (stored)", "setting", "default (no check)" or the head's name
+  std::string readout_source;           // "check", "setting", "default (no check)" or the head's name
   std::vector<CheckScore> check;
+  bool check_was_stored = false;  // read from an earlier start's record
   std::vector<std::string> warnings;
   std::uint64_t memory_needed_bytes = 0;  // estimate made before loading
   std::uint64_t memory_free_bytes = 0;

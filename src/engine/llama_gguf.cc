@@ -145,8 +145,8 @@ Result<ModelFacts> inspect_gguf(const std::string& path) {
   const Gguf gguf(gguf_init_from_file(path.c_str(), {.no_alloc = true, .ctx = nullptr}));
   if (!gguf) {
     const std::string reason = take_llama_error();
-    return Error{ErrorCode::kIo, path + " is not a complete GGUF file" + (reason.empty() ? "." : " (" + reason + ")."),
-                 "model"};
+    return Error{ErrorCode::kUnsupportedModel,
+                 path + " is not a complete GGUF file" + (reason.empty() ? "." : " (" + reason + ")."), "model"};
   }
   ModelFacts facts;
   facts.architecture = text_of(gguf, "general.architecture");

@@ -26,8 +26,8 @@ struct ModelFacts {
   bool recurrent = false;                    // has recurrent layers, by its metadata
 };
 
-// Reads the metadata only. Errors: kNotFound, kIo (not a GGUF, cut short), kUnsupportedModel with the reason
-// (embedding, encoder, drafter, projector or adapter files).
+// Reads the metadata only. Errors: kNotFound, kUnsupportedModel with the reason (no GGUF or cut short; an
+// embedding, encoder, drafter, projector or adapter file).
 Result<ModelFacts> inspect_gguf(const std::string& path);
 
 // `options` with every 0 replaced by what it stands for with this file. Errors: kInvalidArgument.

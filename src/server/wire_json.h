@@ -18,9 +18,10 @@ inline constexpr std::size_t kJsonDigitsMax = 4300;
 
 // Reads one JSON value (RFC 8259) that fills the whole text; white space around it is allowed.
 // A number without '.', 'e' and 'E' is an Integer with its digits kept ("-0" is "0", as in Python); any other is a
-// double, rounded to nearest. Refused, beside all that is not JSON: a key twice in one object, more than kJsonDepthMax
-// levels, more than kJsonDigitsMax digits, a number that overflows a double, NaN and Infinity, invalid UTF-8, lone
-// surrogates. The error is kInvalidArgument with an empty field; its message says near which byte.
+// double, rounded to nearest. A byte order mark before the text is skipped. Refused, beside all that is not JSON: a key
+// twice in one object, more than kJsonDepthMax levels, more than kJsonDigitsMax digits, a number that overflows a
+// double, NaN and Infinity, invalid UTF-8, lone surrogates. The error is kInvalidArgument with an empty field; its
+// message says near which byte.
 Result<Value> parse_json(std::string_view text);
 
 // Values for replies. A text from outside (a token's piece, a file's name) may not be UTF-8: each bad byte becomes

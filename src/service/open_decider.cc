@@ -196,7 +196,8 @@ Status choose_readout(const DeciderOptions& options, LocalDecider& decider, Chec
                std::string("readout ") + readout_name(record.readout) + " chosen in " + std::to_string(seconds) + " s");
     }
   } else if (record.has_readout) {
-    report.readout_source = "check (stored)";
+    report.readout_source = "check";
+    report.check_was_stored = true;
   }
   if (record.has_readout) {
     report.readout = record.readout;

@@ -64,24 +64,28 @@ Status plan_answers(const Question& question, const engine::Encoder& encoder, Qu
   // A base model's prompt ends in its cue, so it has one lead: none.
   const std::span<const std::string> leads =
       decision::answer_leads().first(encoder.has_chat_template() ? decision::answer_leads().size() : 1);
-  std::vector<engine::Tokens> plain;
+  std::vector<std::vector<engine::Tokens>> by_lead(leads.size());
   for (const Option& option : question.options) {
     plan.scored_texts.push_back(decision::option_text(question, option));
     std::vector<AnswerPath>& paths = plan.answers.emplace_back();
-    for (const std::string& lead : leads) {
-      Result<AnswerPath> path = answer_path(lead, plan.scored_texts.back(), encoder);
+    for (std::size_t l = 0; l < leads.size(); l++) {
+      Result<AnswerPath> path = answer_path(leads[l], plan.scored_texts.back(), encoder);
       if (!path.ok()) return invalid_argument("options", path.error().message);
       if (path->tokens.empty())
         return invalid_argument("options",
                                 "The words of option \"" + option.id + "\" are no tokens in this model's vocabulary.");
+      by_lead[l].push_back(path->tokens);
       paths.push_back(std::move(path).value());
     }
-    plain.push_back(paths.front().tokens);
   }
-  const std::vector<bool> needs_end = decision::needs_end(plain);
-  for (std::size_t i = 0; i < needs_end.size(); i++) {
-    if (!needs_end[i]) continue;
-    for (AnswerPath& path : plan.answers[i]) path.tokens.push_back(encoder.end_of_answer());
+  // One that begins another behind any lead gets its end behind all of them, so that every lead scores the same thing.
+  for (const std::vector<engine::Tokens>& tokens : by_lead) {
+    const std::vector<bool> needs_end = decision::needs_end(tokens);
+    for (std::size_t i = 0; i < needs_end.size(); i++) {
+      const bool has_end = plan.answers[i].front().tokens.size() > by_lead.front()[i].size();
+      if (!needs_end[i] || has_end) continue;
+      for (AnswerPath& path : plan.answers[i]) path.tokens.push_back(encoder.end_of_answer());
+    }
   }
   return {};
 }

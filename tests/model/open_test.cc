@@ -63,7 +63,8 @@ TEST(Open, RefusesWhatCannotDecideByNameOfTheReason) {
   expect_refusal(std::string(ASSAY_LLAMA_SOURCE_DIR) + "/models/ggml-vocab-qwen2.gguf", ErrorCode::kUnsupportedModel,
                  "no weights");
   expect_refusal("/nonexistent/model.gguf", ErrorCode::kNotFound, "no model file");
-  expect_refusal(std::string(ASSAY_SOURCE_DIR) + "/CMakeLists.txt", ErrorCode::kIo, "not a complete GGUF");
+  expect_refusal(std::string(ASSAY_SOURCE_DIR) + "/CMakeLists.txt", ErrorCode::kUnsupportedModel,
+                 "not a complete GGUF");
 }
 
 TEST(Open, RefusesATruncatedFile) {
@@ -163,20 +164,21 @@ TEST(Open, TheCheckIsStoredAndReadBack) {
   options.readout_check = true;
   const Result<std::unique_ptr<Decider>> first = Decider::open(options);
   ASSERT_TRUE(first.ok()) << first.error().message;
-  EXPECT_EQ((*first)->report().readout_source, "check");
+  EXPECT_FALSE((*first)->report().check_was_stored);
   ASSERT_EQ((*first)->report().check.size(), 6u);  // two readouts, three types
   // A random model must not be called reliable.
   for (const CheckScore& score : (*first)->report().check) EXPECT_FALSE(score.reliable);
   const Result<std::unique_ptr<Decider>> second = Decider::open(options);
   ASSERT_TRUE(second.ok());
-  EXPECT_EQ((*second)->report().readout_source, "check (stored)");
+  EXPECT_TRUE((*second)->report().check_was_stored);
+  EXPECT_EQ((*second)->report().readout_source, (*first)->report().readout_source);
   EXPECT_EQ((*second)->report().readout, (*first)->report().readout);
   // A record of another file's content is not believed.
   fs::rename(dir.path() + "/tiny-attention.gguf.assay.json", dir.path() + "/tiny-hybrid.gguf.assay.json");
   options.model.path = tiny("tiny-hybrid.gguf");
   const Result<std::unique_ptr<Decider>> other = Decider::open(options);
   ASSERT_TRUE(other.ok());
-  EXPECT_EQ((*other)->report().readout_source, "check");
+  EXPECT_FALSE((*other)->report().check_was_stored);
 }
 
 TEST(Open, BrokenWeightsAreServedWithAClearError) {
