@@ -41,7 +41,7 @@ int run_serve(const ServeFlags& flags, Streams& streams, const Clock& clock, Sig
   http.port = flags.port;
   http.api_keys = std::move(*keys);
   http.threads = flags.http_threads;
-  Result<std::unique_ptr<server::HttpServer>> listener = server::HttpServer::open(std::move(http));
+  Result<std::unique_ptr<server::HttpServer>> listener = server::HttpServer::open(http);
   if (!listener.ok()) return report_error(streams.err, listener.error());
   log_line(LogLevel::kInfo, "listening on " + (*listener)->address() + ", loading " + model.model);
 

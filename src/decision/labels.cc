@@ -20,8 +20,8 @@ std::vector<std::string> make_codes() {
 }  // namespace
 
 std::span<const std::string> label_codes() {
-  static const std::vector<std::string> codes = make_codes();
-  return codes;
+  static const std::vector<std::string> kCodes = make_codes();
+  return kCodes;
 }
 
 }  // namespace assay::decision

@@ -229,8 +229,8 @@ std::vector<SelfCheckRow> make_rows() {
 }  // namespace
 
 std::span<const SelfCheckRow> self_check_rows() {
-  static const std::vector<SelfCheckRow> rows = make_rows();
-  return rows;
+  static const std::vector<SelfCheckRow> kRows = make_rows();
+  return kRows;
 }
 
 }  // namespace assay::decision

@@ -65,10 +65,11 @@ Result<HeadAnswer> answer_of(const Json& json, const HeadQuestion& question) {
 }
 
 Error error_of(int status, const std::string& body) {
-  std::string message = body;
+  std::string message;
   try {
     message = Json::parse(body).at("error").at("message");
-  } catch (const std::exception&) {  // then the body itself is the message
+  } catch (const std::exception&) {
+    message = body;  // it is no JSON, so the body itself is the message
   }
   if (message.find("could not evaluate") != std::string::npos) return {ErrorCode::kNonfiniteLogits, message, ""};
   // llama.cpp answers 500 also to a prompt that is longer than its batch.

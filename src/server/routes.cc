@@ -86,9 +86,9 @@ bool is_our_fault(ErrorCode code) { return code == ErrorCode::kInternal || code 
 }  // namespace
 
 const std::vector<Route>& known_routes() {
-  static const std::vector<Route> routes = {{"/health", "GET"},  {"/ping", "GET"},       {"/v1/models", "GET"},
+  static const std::vector<Route> kRoutes = {{"/health", "GET"},  {"/ping", "GET"},       {"/v1/models", "GET"},
                                             {"/metrics", "GET"}, {"/v1/decide", "POST"}, {"/invocations", "POST"}};
-  return routes;
+  return kRoutes;
 }
 
 const std::string* find_header(const HttpRequest& request, std::string_view name) {

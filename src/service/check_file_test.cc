@@ -12,7 +12,7 @@ namespace {
 namespace fs = std::filesystem;
 
 class CheckFile : public ::testing::Test {
- protected:
+ public:
   CheckFile() : dir_(fs::temp_directory_path() / ("assay-check-file-" + std::to_string(getpid()))) {
     fs::create_directories(dir_ / "checks");
     model_ = (dir_ / "model.gguf").string();
@@ -20,6 +20,8 @@ class CheckFile : public ::testing::Test {
     write(model_, "weights");
   }
   ~CheckFile() override { fs::remove_all(dir_); }
+
+ protected:
 
   static void write(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
 

@@ -1,6 +1,7 @@
 // Decider::open(): a GGUF to a decider, step by step. It and the decider of models with a head of their own are what
 // needs llama.cpp here.
 
+#include <cmath>
 #include <filesystem>
 #include <utility>
 
@@ -43,8 +44,8 @@ class OwningDecider final : public Decider {
 };
 
 const Clock& steady_clock() {
-  static const SteadyClock clock;
-  return clock;
+  static const SteadyClock kClock;
+  return kClock;
 }
 
 ModelReport report_of_file(const DeciderOptions& options, const engine::ModelFacts& facts) {
@@ -191,7 +192,7 @@ Status choose_readout(const DeciderOptions& options, LocalDecider& decider, Chec
       record.readout = (*choice)->readout;
       record.scores = (*choice)->scores;
       report.readout_source = "check";
-      const int seconds = static_cast<int>(steady_clock().ms_since(start_ns) / 1000.0 + 0.5);
+      const long seconds = std::lround(steady_clock().ms_since(start_ns) / 1000.0);
       log_line(LogLevel::kInfo,
                std::string("readout ") + readout_name(record.readout) + " chosen in " + std::to_string(seconds) + " s");
     }

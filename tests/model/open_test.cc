@@ -71,7 +71,8 @@ TEST(Open, RefusesATruncatedFile) {
   const CheckDir dir;
   const std::string path = dir.path() + "/cut.gguf";
   std::ifstream whole(tiny("tiny-attention.gguf"), std::ios::binary);
-  std::string bytes(9000000, '\0');
+  std::string bytes;
+  bytes.resize(9'000'000);
   whole.read(bytes.data(), std::ssize(bytes));
   std::ofstream(path, std::ios::binary) << bytes;
   const Result<std::unique_ptr<Decider>> decider = Decider::open(options_for(path, dir));
