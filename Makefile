@@ -15,16 +15,17 @@ demo: ## Install what is needed, build, and show a few real decisions
 	cmake --build build/release -j $(JOBS) --target assay
 	tools/demo
 
-build: ## Build everything of the release preset
+build: ## Build the program
 	tools/setup
 	cmake --preset release
-	cmake --build build/release -j $(JOBS)
+	cmake --build build/release -j $(JOBS) --target assay
 
 test: ## Lint, build and run every test, the sanitizers' and the fuzzers' too
 	tools/setup --dev
 	tools/run_tests
 
 bench: build ## Run every benchmark
+	cmake --build build/release -j $(JOBS) --target overhead_server routes_bench
 	bench/run all
 
 lint: ## Check the form of the code
