@@ -87,7 +87,7 @@ bool is_our_fault(ErrorCode code) { return code == ErrorCode::kInternal || code 
 
 const std::vector<Route>& known_routes() {
   static const std::vector<Route> kRoutes = {{"/health", "GET"},  {"/ping", "GET"},       {"/v1/models", "GET"},
-                                            {"/metrics", "GET"}, {"/v1/decide", "POST"}, {"/invocations", "POST"}};
+                                             {"/metrics", "GET"}, {"/v1/decide", "POST"}, {"/invocations", "POST"}};
   return kRoutes;
 }
 

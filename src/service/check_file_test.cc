@@ -22,7 +22,6 @@ class CheckFile : public ::testing::Test {
   ~CheckFile() override { fs::remove_all(dir_); }
 
  protected:
-
   static void write(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
 
   CheckRecord record() {
