@@ -4,6 +4,7 @@
 
 #include "cli/jevbench_rows.h"
 #include "cli/json_fields.h"
+#include "server/wire.h"
 
 namespace assay::cli {
 namespace {
@@ -19,13 +20,6 @@ Result<Option> option_from_json(const Value& value, const std::string& field) {
   if (!description->is_string()) return invalid_argument(field + ".description", "'description' must be a string");
   option.description = *description->string();
   return option;
-}
-
-std::string ascii_lower(std::string text) {
-  for (char& c : text) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return text;
 }
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
@@ -52,7 +46,7 @@ Status read_question(const Value& value, const RowRules& rules, Question& questi
     Result<std::vector<Option>> read = options_from_json(*options, "options");
     if (!read.ok()) return read.error();
     question.options = std::move(*read);
-    if (!names_type) question.type = implied_question_type(question.options);
+    if (!names_type) question.type = server::implied_question_type(question.options);
   } else if (question.options.empty() && question.type == QuestionType::kYesNo) {
     question.options = {{"yes", std::nullopt}, {"no", std::nullopt}};
   } else if (question.options.empty()) {
@@ -132,21 +126,6 @@ Result<Row> row_from_json(const Value& value, const RowRules& rules) {
     row.expected = *index;
   }
   return row;
-}
-
-QuestionType implied_question_type(const std::vector<Option>& options) {
-  if (options.size() == 2) {
-    const std::string first = ascii_lower(options[0].id);
-    const std::string second = ascii_lower(options[1].id);
-    const auto are = [&](const char* a, const char* b) {
-      return (first == a && second == b) || (first == b && second == a);
-    };
-    return are("yes", "no") || are("true", "false") ? QuestionType::kYesNo : QuestionType::kChoice;
-  }
-  for (std::size_t i = 0; i < options.size(); ++i) {
-    if (options[i].id != std::to_string(i)) return QuestionType::kChoice;
-  }
-  return options.size() >= 3 ? QuestionType::kScale : QuestionType::kChoice;
 }
 
 Error row_error(Error error) {

@@ -49,10 +49,6 @@ Result<std::size_t> expected_option(const Value& expected, const std::vector<Opt
 
 std::optional<QuestionType> question_type_from_name(std::string_view name);  // "choice", "yes_no", "scale"
 
-// The type of a question that names none, by its option ids, as POST /v1/decide has it: two that say yes and no or
-// true and false (in any case) are yes_no; "0", "1", ... "k-1" with k >= 3 are a scale; all else is a choice.
-QuestionType implied_question_type(const std::vector<Option>& options);
-
 // A decider's error in a row's terms: "questions[0].options[1].id" becomes "options[1].id", in field and message.
 Error row_error(Error error);
 

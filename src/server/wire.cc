@@ -90,10 +90,7 @@ bool count_from_zero(const std::vector<Option>& options) {
 
 Result<QuestionType> read_type(const Value& decision, const std::vector<Option>& options) {
   const Value* type = decision.find("type");
-  if (type == nullptr || type->is_null()) {
-    if (say_yes_and_no(options)) return QuestionType::kYesNo;
-    return count_from_zero(options) ? QuestionType::kScale : QuestionType::kChoice;
-  }
+  if (type == nullptr || type->is_null()) return implied_question_type(options);
   const std::string name = type->string() == nullptr ? "" : *type->string();
   if (name == "choice") return QuestionType::kChoice;
   if (name == "scale") return QuestionType::kScale;
@@ -220,6 +217,11 @@ Result<WireRequest> read_request(const Value& top, const WireOptions& limits) {
 }
 
 }  // namespace
+
+QuestionType implied_question_type(const std::vector<Option>& options) {
+  if (say_yes_and_no(options)) return QuestionType::kYesNo;
+  return count_from_zero(options) ? QuestionType::kScale : QuestionType::kChoice;
+}
 
 Result<WireRequest> parse_semif_request(std::string_view body, const WireOptions& options) {
   if (body.size() > options.body_bytes_max) {

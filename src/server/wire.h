@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "assay/decision.h"
 
@@ -16,7 +17,7 @@ namespace assay::server {
 
 // What one body may hold. SemIf's own limits are 256 KiB, 2..16 options and 8 decisions.
 struct WireOptions {
-  std::size_t body_bytes_max = 25u * 1024 * 1024;  // longer bodies are refused unread
+  std::size_t body_bytes_max = 25u * 1024 * 1024;  // longer bodies are refused unparsed
   std::size_t options_min = 1;                     // of one decision; 2 behaves as SemIf
   std::size_t options_max = 1024;
   std::size_t questions_max = 256;  // entries of `decisions`
@@ -36,6 +37,10 @@ struct WireRequest {
 // Errors: kInvalidArgument, or kTooLong above a limit; field is the path, such as "decisions[1].options[2].id", and the
 // message begins with it.
 Result<WireRequest> parse_semif_request(std::string_view body, const WireOptions& options);
+
+// The type of a question that names none, by its option ids, as said above. The command line reads rows by the same
+// rule.
+QuestionType implied_question_type(const std::vector<Option>& options);
 
 // A decider's error in this wire's terms: a field "questions[1].options[2].id" becomes "decisions[1].options[2].id",
 // or "decision.options[2].id" for a single decision; "state" and "questions[0].text" are translated alike.

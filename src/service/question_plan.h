@@ -37,7 +37,6 @@ class JobBuilder {
   void add_hidden_state(std::int32_t row);
   // The reads of an answer's tokens after `row`; the last token itself is not computed, only read.
   std::vector<TokenRead> add_answer(std::int32_t row, const engine::Tokens& tokens);
-  std::size_t read_of(std::int32_t row) const { return read_of_row_.at(row); }
 
   const engine::Job& job() const { return job_; }
   engine::Job take() { return std::move(job_); }
