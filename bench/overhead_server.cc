@@ -26,6 +26,6 @@ int main(int argc, char** argv) {
   std::cin.ignore(std::numeric_limits<std::streamsize>::max());
   stack.routes->set_draining();
   (*server)->stop();
-  stack.decider->drain();
+  stack.decider->drain(assay::Decider::kNoLimit);
   return 0;
 }

@@ -60,6 +60,35 @@ struct ModelReport {
   std::uint64_t memory_needed_bytes = 0;  // estimate made before loading
   std::uint64_t memory_free_bytes = 0;
   bool extra_buffers = true;
+  Layout layout = Layout::kStateFirst;  // what kAuto means
+  bool deterministic = false;  // the same request gives the same bits, whatever else runs (docs/determinism.md)
+  std::string determinism;     // how that is known, or what is in the way
+};
+
+// What the engine is doing and has done; counts only grow.
+struct EngineStats {
+  // now
+  std::size_t queued = 0;   // jobs accepted that hold nothing of the model yet
+  std::size_t running = 0;  // jobs partly computed
+  std::int32_t cells = 0;   // token places the context has
+  std::int32_t cells_used = 0;
+  std::int32_t cached_prefixes = 0;
+  std::int32_t cached_prefix_tokens = 0;
+  double rows_per_second = 0;  // measured over the last steps; 0 before the first
+  // since the start
+  std::uint64_t steps = 0;         // decodes
+  std::uint64_t rows = 0;          // computed rows, without padding
+  std::uint64_t padding_rows = 0;  // computed only to keep bits the same
+  double step_seconds = 0;
+  std::uint64_t jobs = 0;
+  std::uint64_t jobs_cancelled = 0;
+  std::uint64_t jobs_late = 0;  // deadline passed before or while computing
+  std::uint64_t failed_steps = 0;
+  std::uint64_t prefix_lookup_tokens = 0;  // tokens of prefixes that could have been cached
+  std::uint64_t prefix_hit_tokens = 0;     // of those: that were
+  std::uint64_t prefix_evictions = 0;
+  std::uint64_t answer_cache_hits = 0;
+  std::uint64_t answer_cache_misses = 0;
 };
 
 // Thread-safe. decide() blocks the calling thread until its answer is there; one engine thread computes.
@@ -70,17 +99,21 @@ class Decider {
   // Loads the model and makes the checks. Errors: kNotFound, kUnsupportedModel, kOutOfMemory, kIo, kInvalidArgument.
   static Result<std::unique_ptr<Decider>> open(DeciderOptions options);
 
-  // Answers every question or fails as a whole. Errors: kInvalidArgument, kTooLong, kOverloaded, kUnavailable,
-  // kNonfiniteLogits, kInternal.
+  // Answers every question or fails as a whole. Errors: kInvalidArgument, kTooLong, kOverloaded, kTooBusy, kDeadline,
+  // kCancelled, kUnavailable, kNonfiniteLogits, kInternal.
   virtual Result<DecisionReply> decide(const DecisionRequest& request) = 0;
 
   virtual const ModelReport& report() const = 0;
   // Requests accepted and not yet answered.
   virtual std::size_t in_flight() const = 0;
-  // True while a decode can still be answered (false after a fault that needs a restart).
+  // True while a decode can still be answered (false after a fault that needs a restart, or while one is stuck).
   virtual bool healthy() const = 0;
-  // Stops accepting (kUnavailable), answers what was accepted, then returns. Idempotent.
-  virtual void drain() = 0;
+  // All zero where the model's own decision head answers.
+  virtual EngineStats stats() const = 0;
+  static constexpr double kNoLimit = -1;
+  // Stops accepting (kUnavailable), answers what was accepted, then returns; what is not answered after grace_ms gets
+  // kUnavailable. Idempotent.
+  virtual void drain(double grace_ms) = 0;
 };
 
 }  // namespace assay

@@ -2,6 +2,7 @@
 // The nouns of a decision: a state, questions with declared options, and a probability for each option.
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -46,12 +47,38 @@ enum class Reliability {
 };
 const char* reliability_name(Reliability reliability);  // "unknown", "reliable", "unreliable"
 
+// In which order a prompt tells the model things. It changes the answer, so it is named, never chosen by what is
+// cached.
+enum class Layout {
+  kAuto,           // the decider's setting
+  kStateFirst,     // state, then question: many questions on one state share it
+  kQuestionFirst,  // question (with the options that the prompt lists), then state: many states share one question
+};
+const char* layout_name(Layout layout);  // "auto", "state_first", "question_first"
+std::optional<Layout> layout_from_name(std::string_view name);
+
+// Who waits for the answer. It decides the order of work, never an answer.
+enum class Priority {
+  kInteractive,  // somebody waits
+  kBulk,         // nobody does: computed when no interactive request is there, but not for ever last
+};
+const char* priority_name(Priority priority);  // "interactive", "bulk"
+std::optional<Priority> priority_from_name(std::string_view name);
+
 struct DecisionRequest {
   Value state;                      // string, object or array; shared by all questions
   std::vector<Question> questions;  // one or more
   Readout readout = Readout::kAuto;
   bool explain = false;       // fill the prompt, tokens and per-token log-probabilities
   bool hidden_state = false;  // fill Answer::hidden_state (letters: the decision position; text: the end of the prompt)
+  Layout layout = Layout::kAuto;
+  bool receipt = false;  // fill DecisionReply::receipt
+  // What follows decides when and whether the answer comes, never what it is.
+  Priority priority = Priority::kInteractive;
+  double timeout_ms = 0;  // from decide()'s call; 0: the decider's default; later than that it is not computed
+  std::string client;     // clients get equal shares of the time; any text, such as a hash of an API key
+  // Asked now and then while the answer is waited for; true: nobody wants it any more. May be empty.
+  std::function<bool()> cancelled;
 };
 
 struct TokenScore {
@@ -78,6 +105,7 @@ struct Answer {
   std::vector<OptionAnswer> options;  // in the request's order
   std::size_t best = 0;               // first option with the highest probability
   Readout readout = Readout::kLetters;
+  Layout layout = Layout::kStateFirst;
   std::string prompt_version;  // which prompt was used, such as "direct-options-v1"
   bool calibrated = false;
   Reliability reliability = Reliability::kUnknown;
@@ -91,12 +119,26 @@ struct Answer {
   std::vector<float> hidden_state;             // on request
 };
 
+// What an answer was computed from and what came out, to be compared by whoever computes it again. All are SHA-256 in
+// lower-case hex. Equal `model`, `build`, `settings` and `tokens` give equal `scores` where ModelReport::deterministic.
+struct Receipt {
+  std::string model;     // of the model file
+  std::string build;     // of the version, llama.cpp's and the CPU code in use
+  std::string settings;  // of what moves bits: readout, layout, threads, attention, packing, template
+  std::string tokens;    // of all prompt and option tokens
+  std::string scores;    // of the bits of every option's score, in order
+};
+bool operator==(const Receipt& a, const Receipt& b);
+
 struct DecisionReply {
   std::vector<Answer> answers;     // in the order of the questions
   std::int32_t input_tokens = 0;   // tokens of all prompts with shared ones counted once
   std::int32_t computed_rows = 0;  // rows decoded for this request, priors included
+  std::int32_t cached_tokens = 0;  // of input_tokens: taken from the prefix cache instead of being computed
+  bool from_answer_cache = false;  // the same request was answered before; nothing was computed
   double queue_ms = 0;
   double compute_ms = 0;
+  std::optional<Receipt> receipt;  // on request
 };
 
 // What a request may hold. Defaults are generous; SemIf's own are smaller.

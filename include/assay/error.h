@@ -18,8 +18,9 @@ enum class ErrorCode {
   kMediaType,         // a body that is not application/json
   kUnauthorized,      // a missing or wrong API key
   kOverloaded,        // the queue is full; trying again later can succeed
+  kTooBusy,           // by the measured rate the answer would come after the deadline; refused at once
   kUnavailable,       // loading or shutting down
-  kDeadline,          // the answer would come, or came, too late
+  kDeadline,          // the deadline passed before the answer was there
   kCancelled,         // the caller went away
   kNonfiniteLogits,   // the model produced NaN or infinity
   kOutOfMemory,       // memory is short, found before or while loading
@@ -29,13 +30,14 @@ enum class ErrorCode {
 
 struct Error {
   ErrorCode code = ErrorCode::kInternal;
-  std::string message;  // one sentence: what, where, and the limit
-  std::string field;    // the path of the offending field, such as "decision.options[3].id"; may be empty
+  std::string message;             // one sentence: what, where, and the limit
+  std::string field;               // the path of the offending field, such as "decision.options[3].id"; may be empty
+  double retry_after_seconds = 0;  // when trying again can succeed; 0: not known
 };
 
 // "invalid_argument", "nonfinite_logits", … : the stable name used on wires, in metrics and in logs.
 const char* error_name(ErrorCode code);
-// The HTTP status of a code on Assay's own wires: 400, 401, 404, 413, 415, 499, 500, 503, 504.
+// The HTTP status of a code on Assay's own wires: 400, 401, 404, 413, 415, 429, 499, 500, 503, 504.
 int http_status(ErrorCode code);
 // The exit code of a command that ends with this error: 2 for a caller's fault, 1 otherwise.
 int exit_code(ErrorCode code);

@@ -10,15 +10,16 @@
 namespace assay {
 
 struct ModelOptions {
-  std::string path;                 // a GGUF file (the first shard of a split one)
-  std::string chat_template;        // Jinja text that replaces the model's own; empty keeps it
-  std::int32_t threads = 0;         // 0: the number of physical cores this process may use
-  std::int32_t context_tokens = 0;  // longest prompt plus its options; 0: what the model was trained for, at most 8192
-  std::int32_t batch_tokens = 512;  // rows computed at once
-  std::int32_t sequences_max = 64;  // live branches; each option scored as text is one. At most 256
-  std::int32_t gpu_layers = -1;     // layers on a GPU where the build has one; -1: all
-  bool flash_attention = false;     // off keeps one attention path for every length, so bits stay the same
-  bool extra_buffers = true;        // packed weights (faster); switched off by the start-up check when it crashes
+  std::string path;                  // a GGUF file (the first shard of a split one)
+  std::string chat_template;         // Jinja text that replaces the model's own; empty keeps it
+  std::int32_t threads = 0;          // 0: the number of physical cores this process may use
+  std::int32_t context_tokens = 0;   // longest prompt plus its options; 0: what the model was trained for, at most 8192
+  std::int32_t batch_tokens = 512;   // rows computed at once
+  std::int32_t sequences_max = 64;   // live branches; each option scored as text is one. At most 256
+  std::int32_t gpu_layers = -1;      // layers on a GPU where the build has one; -1: all
+  bool flash_attention = false;      // where the backend has it; faster, and foreign sequences cost it next to nothing
+  std::int32_t cache_tokens = 4096;  // room for the prefix cache besides context_tokens
+  bool extra_buffers = true;         // packed weights (faster); switched off by the start-up check when it crashes
   bool mmap = true;
   bool check_memory = true;  // refuse to load what the free memory cannot hold
   // Called with 0..1 while weights load; may be empty.
@@ -36,6 +37,12 @@ struct DeciderOptions {
   SpecialTokens special_tokens = SpecialTokens::kLiteral;
   RequestLimits limits;
   std::size_t queue_jobs_max = 256;         // accepted requests that wait; above it kOverloaded
+  Layout layout = Layout::kStateFirst;      // what kAuto requests get
+  double timeout_ms = 0;                    // of requests that name none; 0: no deadline
+  double step_ms = 100;                     // a decode is kept this short, so that what comes next need not wait long
+  double stuck_seconds = 120;               // a decode that takes longer makes the decider unhealthy
+  std::size_t answer_cache_entries = 0;     // whole replies kept for requests that come again; 0: off
+  std::string snapshots_dir;                // prefixes computed before (assay warm) are read from here; empty: none
   std::size_t prior_cache_tokens = 262144;  // bound of the cache of option priors, in tokens of its keys
   bool readout_check = true;                // run (or read the stored result of) the built-in check at load
   bool start_check = true;                  // try one decode in a child process before serving

@@ -18,6 +18,8 @@ const char* error_name(ErrorCode code) {
       return "unauthorized";
     case ErrorCode::kOverloaded:
       return "overloaded";
+    case ErrorCode::kTooBusy:
+      return "too_busy";
     case ErrorCode::kUnavailable:
       return "unavailable";
     case ErrorCode::kDeadline:
@@ -48,6 +50,8 @@ int http_status(ErrorCode code) {
       return 413;
     case ErrorCode::kMediaType:
       return 415;
+    case ErrorCode::kTooBusy:
+      return 429;
     case ErrorCode::kCancelled:
       return 499;
     case ErrorCode::kOverloaded:

@@ -40,7 +40,8 @@ class DecideTest : public testing::Test {
     const ModelReport& report() const override { return inner_.report(); }
     std::size_t in_flight() const override { return 0; }
     bool healthy() const override { return true; }
-    void drain() override {}
+    EngineStats stats() const override { return {}; }
+    void drain(double /*grace_ms*/) override {}
 
    private:
     Decider& inner_;

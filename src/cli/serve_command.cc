@@ -60,7 +60,7 @@ int run_serve(const ServeFlags& flags, Streams& streams, const Clock& clock, Sig
   log_line(LogLevel::kInfo, "draining: answering what was accepted");
   routes.set_draining();
   (*listener)->stop();
-  (*decider)->drain();
+  (*decider)->drain(Decider::kNoLimit);
   log_line(LogLevel::kInfo, "stopped");
   return kExitOk;
 }

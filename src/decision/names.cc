@@ -40,6 +40,39 @@ std::optional<Readout> readout_from_name(std::string_view name) {
   return std::nullopt;
 }
 
+const char* layout_name(Layout layout) {
+  switch (layout) {
+    case Layout::kAuto:
+      return "auto";
+    case Layout::kStateFirst:
+      return "state_first";
+    case Layout::kQuestionFirst:
+      return "question_first";
+  }
+  return "auto";
+}
+
+std::optional<Layout> layout_from_name(std::string_view name) {
+  for (const Layout layout : {Layout::kAuto, Layout::kStateFirst, Layout::kQuestionFirst}) {
+    if (name == layout_name(layout)) return layout;
+  }
+  return std::nullopt;
+}
+
+const char* priority_name(Priority priority) { return priority == Priority::kBulk ? "bulk" : "interactive"; }
+
+std::optional<Priority> priority_from_name(std::string_view name) {
+  for (const Priority priority : {Priority::kInteractive, Priority::kBulk}) {
+    if (name == priority_name(priority)) return priority;
+  }
+  return std::nullopt;
+}
+
+bool operator==(const Receipt& a, const Receipt& b) {
+  return a.model == b.model && a.build == b.build && a.settings == b.settings && a.tokens == b.tokens &&
+         a.scores == b.scores;
+}
+
 const char* reliability_name(Reliability reliability) {
   switch (reliability) {
     case Reliability::kUnknown:

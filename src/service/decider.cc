@@ -172,7 +172,7 @@ Result<std::vector<std::size_t>> LocalDecider::answer_check(Readout readout) {
   return picked;
 }
 
-void LocalDecider::drain() {
+void LocalDecider::drain(double /*grace_ms*/) {
   gate_.close_and_wait();
   scheduler_->drain();
 }

@@ -260,7 +260,7 @@ TEST(LocalDecider, NaNIsAnErrorAndTheNextRequestIsAnswered) {
 
 TEST(LocalDecider, DrainingRefusesWhatComesAfter) {
   Fixture fixture;
-  fixture.decider->drain();
+  fixture.decider->drain(Decider::kNoLimit);
   EXPECT_FALSE(fixture.decider->healthy());
   EXPECT_EQ(fixture.decider->decide(request_of({{"a", {}}}, Readout::kLetters)).error().code, ErrorCode::kUnavailable);
 }

@@ -19,7 +19,8 @@ class LlamaHeadDecider final : public Decider {
   const ModelReport& report() const override { return report_; }
   std::size_t in_flight() const override { return gate_.inside(); }
   bool healthy() const override { return !gate_.closed(); }
-  void drain() override { gate_.close_and_wait(); }
+  EngineStats stats() const override { return {}; }
+  void drain(double /*grace_ms*/) override { gate_.close_and_wait(); }
 
  private:
   const std::unique_ptr<engine::LlamaDecisionHead> head_;

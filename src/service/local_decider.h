@@ -31,7 +31,8 @@ class LocalDecider final : public Decider {
   const ModelReport& report() const override { return report_; }
   std::size_t in_flight() const override { return gate_.inside(); }
   bool healthy() const override { return !gate_.closed() && scheduler_->healthy(); }
-  void drain() override;
+  EngineStats stats() const override { return {}; }
+  void drain(double grace_ms) override;
 
   // Answers the built-in rows under a readout, in one job for all of them; picked[i] is the option chosen for row i.
   Result<std::vector<std::size_t>> answer_check(Readout readout);

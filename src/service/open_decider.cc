@@ -36,7 +36,8 @@ class OwningDecider final : public Decider {
   const ModelReport& report() const override { return decider_->report(); }
   std::size_t in_flight() const override { return decider_->in_flight(); }
   bool healthy() const override { return decider_->healthy(); }
-  void drain() override { decider_->drain(); }
+  EngineStats stats() const override { return decider_->stats(); }
+  void drain(double grace_ms) override { decider_->drain(grace_ms); }
 
  private:
   const std::unique_ptr<engine::LlamaModel> model_;  // before decider_: destroyed after it

@@ -42,7 +42,8 @@ class FakeDecider final : public Decider {
   const ModelReport& report() const override { return model; }
   std::size_t in_flight() const override { return 0; }
   bool healthy() const override { return alive; }
-  void drain() override {}
+  EngineStats stats() const override { return {}; }
+  void drain(double /*grace_ms*/) override {}
 
   static std::vector<double> guess_from_state(const DecisionRequest& request, const Question& question) {
     const std::string state = to_display_text(request.state);

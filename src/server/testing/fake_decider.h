@@ -32,7 +32,8 @@ class FakeDecider final : public Decider {
   const ModelReport& report() const override { return report_; }
   std::size_t in_flight() const override { return in_flight_.load(); }
   bool healthy() const override { return healthy_.load(); }
-  void drain() override {}
+  EngineStats stats() const override { return {}; }
+  void drain(double /*grace_ms*/) override {}
 
   // The first option of a question wins ties, as everywhere.
   static DecisionReply equal_chances(const DecisionRequest& request) {
