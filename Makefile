@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 export JOBS
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test bench lint format install clean
+.PHONY: help demo build test soak bench lint format install clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -23,6 +23,9 @@ build: ## Build the program
 test: ## Lint, build and run every test, the sanitizers' and the fuzzers' too
 	tools/setup --dev
 	tools/run_tests
+
+soak: build ## Look for changed bits under load, on every model that is there (docs/determinism.md)
+	tests/soak/soak.py
 
 bench: build ## Run every benchmark
 	cmake --build build/release -j $(JOBS) --target overhead_server routes_bench

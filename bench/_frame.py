@@ -8,6 +8,7 @@ A benchmark is a module bench/NAME.py with a list of its workloads in its docstr
 Rows are printed and stored as they come, so a run that is stopped has not been for nothing.
 """
 
+import functools
 import hashlib
 import json
 import math
@@ -79,6 +80,7 @@ def machine():
     return facts
 
 
+@functools.cache
 def sha256_of(path):
     digest = hashlib.sha256()
     with open(path, "rb") as file:
@@ -99,6 +101,7 @@ class Bench:
         self.quick = quick
         self.as_json = as_json
         self.repetitions = repetitions  # 0: the benchmark's own default
+        self.only = []  # names of workloads; empty: all
         self._common = {"benchmark": name, "commit": _commit(), "quick": quick,
                         "began": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "machine": machine()}
         self._rows = []
@@ -123,9 +126,15 @@ class Bench:
         if self.as_json:
             print(line, flush=True)
 
-    def finish(self):
+    def show(self):
+        """Prints the rows since the last call as a table, for a benchmark whose workloads measure different things."""
         if self._rows and not self.as_json:
-            print(table(self._rows))
+            print(table(self._rows), flush=True)
+        self._rows = []
+
+    def finish(self):
+        self.show()
+        if os.path.exists(self.path) and not self.as_json:
             print(f"rows: {os.path.relpath(self.path, ROOT)}", flush=True)
 
 

@@ -20,7 +20,8 @@ inline engine::DecoderLimits fake_limits() {
   return {.batch_rows_max = 512,
           .output_rows_max = 512,
           .sequences_max = 64,
-          .cells_max = 4096,
+          .cells = 8192,
+          .path_rows_max = 4096,
           .vocabulary_tokens = engine::testing::FakeEncoder::kVocabularyTokens,
           .hidden_size = 8,
           .whole_sequences_only = false};
@@ -33,11 +34,11 @@ struct FakeStack {
     ModelReport report;
     report.id = "fake";
     report.architecture = "none";
-    report.context_tokens = fake_limits().cells_max;
+    report.context_tokens = fake_limits().path_rows_max;
     report.readout = Readout::kText;
     decider =
         std::make_unique<service::LocalDecider>(std::make_unique<engine::testing::FakeEncoder>(), std::move(scheduler),
-                                                service::LocalDeciderOptions{}, std::move(report));
+                                                clock, service::LocalDeciderOptions{}, std::move(report));
     routes = std::make_unique<server::Routes>(*decider, metrics, clock, server::RouteOptions{.request_id_seed = 1});
   }
 

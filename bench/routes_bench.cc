@@ -67,7 +67,7 @@ void Plan(benchmark::State& state) {
   if (!good(state, wire)) return;
   for ([[maybe_unused]] auto _ : state) {
     const auto plan = assay::service::plan_question(wire->request.state, wire->request.questions.front(),
-                                                    assay::Readout::kText, labels, encoder);
+                                                    assay::Readout::kText, assay::Layout::kStateFirst, labels, encoder);
     if (!good(state, plan)) return;
   }
 }
@@ -78,8 +78,8 @@ void Queue(benchmark::State& state) {
   assay::engine::Scheduler scheduler(std::make_unique<assay::engine::testing::FakeDecoder>(assay::bench::fake_limits()),
                                      clock, {});
   assay::engine::Job job;
-  const assay::engine::Tokens token = {7};
-  job.reads.push_back({.row = job.tree.add_path(token), .targets = {8}, .hidden_state = false});
+  job.segments.push_back({.tokens = {7}});
+  job.reads.push_back({.segment = 0, .offset = 0, .targets = {8}, .hidden_state = false});
   for ([[maybe_unused]] auto _ : state) {
     if (!good(state, scheduler.run(job))) return;
   }

@@ -49,6 +49,8 @@ assay_room(base assay_vendor)
 assay_room(decision assay_base)
 if(ASSAY_LLAMA)
   assay_room(engine assay_base llama-server-impl llama-common llama mtmd)
+  # engine/llama_placement.cc wraps llama.cpp's memory, whose classes are in its source folder.
+  set_source_files_properties(src/engine/llama_placement.cc PROPERTIES COMPILE_OPTIONS "-isystem;${ASSAY_LLAMA_DIR}/src")
 else()
   assay_room(engine assay_base)
 endif()

@@ -14,10 +14,10 @@ struct ModelOptions {
   std::string chat_template;         // Jinja text that replaces the model's own; empty keeps it
   std::int32_t threads = 0;          // 0: the number of physical cores this process may use
   std::int32_t context_tokens = 0;   // longest prompt plus its options; 0: what the model was trained for, at most 8192
-  std::int32_t batch_tokens = 512;   // rows computed at once
-  std::int32_t sequences_max = 64;   // live branches; each option scored as text is one. At most 256
+  std::int32_t batch_tokens = 512;   // most rows computed at once; at least 64
+  std::int32_t sequences_max = 128;  // branches at work and kept prefixes; each option scored as text is one. 8..256
   std::int32_t gpu_layers = -1;      // layers on a GPU where the build has one; -1: all
-  bool flash_attention = false;      // where the backend has it; faster, and foreign sequences cost it next to nothing
+  bool flash_attention = true;       // where the backend has it; faster, and foreign sequences cost it next to nothing
   std::int32_t cache_tokens = 4096;  // room for the prefix cache besides context_tokens
   bool extra_buffers = true;         // packed weights (faster); switched off by the start-up check when it crashes
   bool mmap = true;
@@ -43,6 +43,7 @@ struct DeciderOptions {
   double stuck_seconds = 120;               // a decode that takes longer makes the decider unhealthy
   std::size_t answer_cache_entries = 0;     // whole replies kept for requests that come again; 0: off
   std::string snapshots_dir;                // prefixes computed before (assay warm) are read from here; empty: none
+  bool write_snapshots = false;             // drain() writes every cached prefix to snapshots_dir
   std::size_t prior_cache_tokens = 262144;  // bound of the cache of option priors, in tokens of its keys
   bool readout_check = true;                // run (or read the stored result of) the built-in check at load
   bool start_check = true;                  // try one decode in a child process before serving

@@ -2,10 +2,11 @@
 
 #include <memory>
 #include <thread>
+#include <vector>
 
 #include "assay/error.h"
-#include "base/bounded_queue.h"
 #include "base/clock.h"
+#include "base/compute_gate.h"
 #include "base/request_gate.h"
 #include "base/sha256.h"
 #include "base/utf8.h"
@@ -34,33 +35,32 @@ TEST(Utf8, FindsTheFirstBadByte) {
   EXPECT_EQ(first_invalid_utf8("\xE0\x9F\xBF"), 0u);       // overlong three bytes
 }
 
-TEST(BoundedQueue, RefusesAboveItsLimitAndKeepsOrder) {
-  BoundedQueue<int> queue(2);
-  EXPECT_EQ(queue.try_push(1), PushOutcome::kAccepted);
-  EXPECT_EQ(queue.try_push(2), PushOutcome::kAccepted);
-  EXPECT_EQ(queue.try_push(3), PushOutcome::kFull);
-  EXPECT_EQ(queue.pop(), 1);
-  EXPECT_EQ(queue.try_push(3), PushOutcome::kAccepted);
-  EXPECT_EQ(queue.pop(), 2);
-  EXPECT_EQ(queue.pop(), 3);
+// Those who wait have their turns in the order in which they came. Who waits is known from outside only by the gate's
+// own word, so each thread comes once the one before it has its ticket.
+TEST(ComputeGate, GivesTurnsOneAtATimeInTheOrderOfComing) {
+  ComputeGate gate;
+  std::vector<int> order;  // guarded by the gate
+  std::vector<std::thread> threads;
+  {
+    const ComputeGate::Turn turn(&gate);
+    for (int i = 0; i < 8; i++) {
+      threads.emplace_back([&gate, &order, i] {
+        const ComputeGate::Turn mine(&gate);
+        order.push_back(i);
+      });
+      while (gate.waiting() != static_cast<std::size_t>(i) + 1) std::this_thread::yield();
+    }
+    EXPECT_TRUE(order.empty());
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7}));
+  EXPECT_EQ(gate.waiting(), 0u);
 }
 
-TEST(BoundedQueue, GivesWhatIsInsideAfterCloseThenNothing) {
-  BoundedQueue<int> queue(4);
-  EXPECT_EQ(queue.try_push(7), PushOutcome::kAccepted);
-  queue.close();
-  EXPECT_EQ(queue.try_push(8), PushOutcome::kClosed);
-  EXPECT_EQ(queue.pop(), 7);
-  EXPECT_EQ(queue.pop(), std::nullopt);
-}
-
-TEST(BoundedQueue, WakesAWaitingReader) {
-  BoundedQueue<int> queue(1);
-  int got = 0;
-  std::thread reader([&] { got = queue.pop().value_or(-1); });
-  EXPECT_EQ(queue.try_push(5), PushOutcome::kAccepted);
-  reader.join();
-  EXPECT_EQ(got, 5);
+TEST(ComputeGate, ATurnWithoutAGateNeverWaits) {
+  const ComputeGate::Turn first(nullptr);
+  const ComputeGate::Turn second(nullptr);
+  EXPECT_EQ(ComputeGate().waiting(), 0u);
 }
 
 TEST(RequestGate, CloseWaitsForThoseInsideAndLetsNobodyIn) {
@@ -86,13 +86,32 @@ TEST(ManualClock, MovesOnlyWhenAdvanced) {
 }
 
 TEST(Errors, EachCodeHasItsNameStatusAndExitCode) {
-  EXPECT_STREQ(error_name(ErrorCode::kNonfiniteLogits), "nonfinite_logits");
-  EXPECT_EQ(http_status(ErrorCode::kInvalidArgument), 400);
-  EXPECT_EQ(http_status(ErrorCode::kTooLong), 413);
-  EXPECT_EQ(http_status(ErrorCode::kOverloaded), 503);
-  EXPECT_EQ(http_status(ErrorCode::kNonfiniteLogits), 500);
-  EXPECT_EQ(exit_code(ErrorCode::kInvalidArgument), 2);
-  EXPECT_EQ(exit_code(ErrorCode::kInternal), 1);
+  struct Row {
+    ErrorCode code;
+    const char* name;
+    int status;
+    int exit;
+  };
+  const std::vector<Row> rows = {{ErrorCode::kInvalidArgument, "invalid_argument", 400, 2},
+                                 {ErrorCode::kTooLong, "too_long", 413, 2},
+                                 {ErrorCode::kUnsupportedModel, "unsupported_model", 500, 2},
+                                 {ErrorCode::kNotFound, "not_found", 404, 2},
+                                 {ErrorCode::kMediaType, "media_type", 415, 1},
+                                 {ErrorCode::kUnauthorized, "unauthorized", 401, 1},
+                                 {ErrorCode::kOverloaded, "overloaded", 503, 1},
+                                 {ErrorCode::kTooBusy, "too_busy", 429, 1},
+                                 {ErrorCode::kUnavailable, "unavailable", 503, 1},
+                                 {ErrorCode::kDeadline, "deadline", 504, 1},
+                                 {ErrorCode::kCancelled, "cancelled", 499, 1},
+                                 {ErrorCode::kNonfiniteLogits, "nonfinite_logits", 500, 1},
+                                 {ErrorCode::kOutOfMemory, "out_of_memory", 500, 1},
+                                 {ErrorCode::kIo, "io", 500, 1},
+                                 {ErrorCode::kInternal, "internal", 500, 1}};
+  for (const Row& row : rows) {
+    EXPECT_STREQ(error_name(row.code), row.name);
+    EXPECT_EQ(http_status(row.code), row.status) << row.name;
+    EXPECT_EQ(exit_code(row.code), row.exit) << row.name;
+  }
 }
 
 TEST(Result, HoldsAValueOrAnError) {

@@ -2,6 +2,7 @@
 // Counts what is inside and can be closed: nothing enters any more, and whoever closes waits until the last one has
 // left.
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <mutex>
@@ -34,6 +35,12 @@ class RequestGate {
   bool closed() const {
     const std::lock_guard<std::mutex> lock(mutex_);
     return closed_;
+  }
+  // As below, but gives up waiting after so long; true when the last one has left.
+  bool close_and_wait_ms(double ms) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    closed_ = true;
+    return changed_.wait_for(lock, std::chrono::duration<double, std::milli>(ms), [this] { return inside_ == 0; });
   }
   // Idempotent. REQUIRES: the caller is not inside.
   void close_and_wait() {

@@ -44,6 +44,7 @@ Value::Object score_members(const Row& row, const Answer& answer) {
   }
   out.push_back({"probabilities", Value(std::move(probabilities))});
   out.push_back({"readout", Value(readout_name(answer.readout))});
+  out.push_back({"layout", Value(layout_name(answer.layout))});
   out.push_back({"calibrated", Value(answer.calibrated)});
   out.push_back({"reliability", Value(reliability_name(answer.reliability))});
   if (answer.allowed_mass) out.push_back({"allowed_mass", Value(*answer.allowed_mass)});

@@ -7,8 +7,8 @@
 
 namespace assay::cli {
 
-// {id, choice, probabilities: {id: p, ...}, readout, calibrated, reliability}, with allowed_mass where it was
-// measured, and expected and correct when the row says what is right. `id` is left out when the row has none.
+// {id, choice, probabilities: {id: p, ...}, readout, layout, calibrated, reliability}, with allowed_mass where it
+// was measured, and expected and correct when the row says what is right. `id` is left out when the row has none.
 Value::Object score_members(const Row& row, const Answer& answer);
 
 // The above with the prompt's hash and length; `explain` adds the prompt, its tokens and each option's tokens.

@@ -103,4 +103,13 @@ std::string explain_text(const Answer& answer) {
          text_table({Align::kLeft, Align::kRight, Align::kLeft, Align::kRight, Align::kRight, Align::kRight}, rows);
 }
 
+std::string receipt_text(const Receipt& receipt) {
+  return text_table({Align::kLeft, Align::kLeft}, {{"receipt"},
+                                                   {"  model", receipt.model},
+                                                   {"  build", receipt.build},
+                                                   {"  settings", receipt.settings},
+                                                   {"  tokens", receipt.tokens},
+                                                   {"  scores", receipt.scores}});
+}
+
 }  // namespace assay::cli

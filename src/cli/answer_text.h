@@ -19,4 +19,7 @@ std::string answer_table(const Row& row, const Answer& answer, bool colours);
 // newline and tab in the prompt are shown as \xNN, so that a state cannot drive the terminal.
 std::string explain_text(const Answer& answer);
 
+// The five hashes of a receipt, one a line.
+std::string receipt_text(const Receipt& receipt);
+
 }  // namespace assay::cli

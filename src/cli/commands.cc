@@ -3,9 +3,10 @@
 namespace assay::cli {
 
 std::vector<CommandSpec> all_commands(CommandFlags& flags) {
-  return {decide_command(flags.decide),   score_command(flags.score),          eval_command(flags.eval),
-          serve_command(flags.serve),     inspect_command(flags.inspect),      doctor_command(flags.doctor),
-          version_command(flags.version), completion_command(flags.completion)};
+  return {decide_command(flags.decide),        score_command(flags.score),   eval_command(flags.eval),
+          serve_command(flags.serve),          verify_command(flags.verify), warm_command(flags.warm),
+          inspect_command(flags.inspect),      doctor_command(flags.doctor), version_command(flags.version),
+          completion_command(flags.completion)};
 }
 
 std::string log_level_name(const std::string& command, const CommandFlags& flags) {
@@ -14,6 +15,8 @@ std::string log_level_name(const std::string& command, const CommandFlags& flags
   if (command == "score") model = &flags.score.model;
   if (command == "eval") model = &flags.eval.model;
   if (command == "serve") model = &flags.serve.model;
+  if (command == "verify") model = &flags.verify.model;
+  if (command == "warm") model = &flags.warm.model;
   if (command == "inspect") model = &flags.inspect.model;
   if (command == "doctor") model = &flags.doctor.model;
   if (model != nullptr && !model->log_level.empty()) return model->log_level;

@@ -11,7 +11,9 @@
 #include "cli/option_spec.h"
 #include "cli/score_command.h"
 #include "cli/serve_flags.h"
+#include "cli/verify_command.h"
 #include "cli/version_command.h"
+#include "cli/warm_command.h"
 
 namespace assay::cli {
 
@@ -21,6 +23,8 @@ struct CommandFlags {
   ScoreFlags score;
   EvalFlags eval;
   ServeFlags serve;
+  VerifyFlags verify;
+  WarmFlags warm;
   InspectFlags inspect;
   DoctorFlags doctor;
   VersionFlags version;

@@ -6,6 +6,7 @@
 #include "cli/answer_json.h"
 #include "cli/answer_text.h"
 #include "cli/decide_input.h"
+#include "cli/receipt_json.h"
 #include "cli/text_table.h"
 
 namespace assay::cli {
@@ -23,6 +24,8 @@ DecisionRequest request_of(const DecideInput& input, const DecideFlags& flags) {
   DecisionRequest request;
   request.state = input.rows.front().state;
   request.explain = flags.explain;
+  request.layout = layout_from_name(flags.layout).value_or(Layout::kAuto);
+  request.receipt = flags.receipt;
   for (const Row& row : input.rows) {
     request.questions.push_back(row.question);
     request.questions.back().id = "q" + std::to_string(request.questions.size());
@@ -40,12 +43,15 @@ Value reply_value(const DecideInput& input, const DecisionReply& reply, bool exp
     }
     results.push_back(Value(std::move(members)));
   }
+  Value::Object out;
   if (input.is_list) {
-    return Value(Value::Object{{"results", Value(std::move(results))}, {"timing", timing_value(reply)}});
+    out.push_back({"results", Value(std::move(results))});
+  } else {
+    out = *results.front().object();
   }
-  Value::Object only = *results.front().object();
-  only.push_back({"timing", timing_value(reply)});
-  return Value(std::move(only));
+  if (reply.receipt) out.push_back({"receipt", receipt_value(*reply.receipt)});
+  out.push_back({"timing", timing_value(reply)});
+  return Value(std::move(out));
 }
 
 void print_text(const DecideInput& input, const DecisionReply& reply, bool explain, Streams& streams) {
@@ -54,6 +60,7 @@ void print_text(const DecideInput& input, const DecisionReply& reply, bool expla
     if (explain) streams.out << explain_text(reply.answers[i]) << "\n";
     streams.out << answer_table(input.rows[i], reply.answers[i], streams.colours);
   }
+  if (reply.receipt) streams.out << receipt_text(*reply.receipt);
   streams.out << reply.input_tokens << " input tokens, " << fixed(reply.compute_ms, 1) << " ms\n";
 }
 
@@ -80,6 +87,10 @@ CommandSpec decide_command(DecideFlags& flags) {
                                                        "Show the exact prompt, its token ids and what each "
                                                        "option's tokens scored",
                                                        &flags.explain)));
+  spec.options.push_back(
+      as_request_only(switch_option("receipt", "Add hashes of what was computed and what came out", &flags.receipt)));
+  spec.options.push_back(layout_option(&flags.layout));
+  spec.options.push_back(snapshots_option(flags.model));
   for (OptionSpec& option : model_options(flags.model)) spec.options.push_back(std::move(option));
   return spec;
 }
@@ -95,6 +106,7 @@ int run_decide(const DecideFlags& flags, Streams& streams, const OpenDecider& op
   if (!reply.ok()) {
     return report_error(streams.err, input->rows.size() == 1 ? row_error(reply.error()) : reply.error());
   }
+  if (flags.receipt && !reply->receipt) return report_error(streams.err, no_receipt_error());
   if (streams.out_is_terminal && !flags.json) {
     print_text(*input, *reply, flags.explain, streams);
   } else {

@@ -19,6 +19,8 @@ struct DecideFlags {
   std::string file;  // a JSON body, or "-"; empty: the flags are the decision
   bool json = false;
   bool explain = false;
+  std::string layout = "auto";
+  bool receipt = false;
 };
 
 // The specs of all of the above. `flags` must outlive them.

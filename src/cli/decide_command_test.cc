@@ -192,5 +192,32 @@ TEST_F(DecideTest, DeciderErrorsSayTheFieldAndTheirExitCode) {
   EXPECT_EQ(run(), 1);
 }
 
+TEST_F(DecideTest, LayoutAndReceiptReachTheRequest) {
+  flags_.state = "s";
+  flags_.question = {.question = "Q", .options = {"a", "b"}};
+  ASSERT_EQ(run(), 0);
+  EXPECT_EQ(request_->front().layout, Layout::kAuto);
+  EXPECT_FALSE(request_->front().receipt);
+  EXPECT_EQ(json().find("receipt"), nullptr);
+  flags_.layout = "question_first";
+  flags_.receipt = true;
+  ASSERT_EQ(run(), 0);
+  EXPECT_EQ(request_->front().layout, Layout::kQuestionFirst);
+  EXPECT_EQ(*json().find("layout")->string(), "question_first");
+  EXPECT_EQ(*json().find("receipt")->find("model")->string(), sha256_hex("model"));
+  terminal_ = true;
+  ASSERT_EQ(run(), 0);
+  EXPECT_NE(out_.str().find("\n  model     " + sha256_hex("model") + "\n"), std::string::npos) << out_.str();
+}
+
+TEST_F(DecideTest, AMissingReceiptIsNotPassedOver) {
+  fake_.receipt = [](const DecisionRequest&) { return std::optional<Receipt>(); };
+  flags_.state = "s";
+  flags_.question = {.question = "Q", .options = {"a", "b"}};
+  flags_.receipt = true;
+  EXPECT_EQ(run(), 2);
+  EXPECT_EQ(out_.str(), "");
+}
+
 }  // namespace
 }  // namespace assay::cli

@@ -6,8 +6,10 @@
 #include <ostream>
 #include <utility>
 
+#include "cli/eval_layouts.h"
 #include "cli/eval_result.h"
 #include "cli/progress.h"
+#include "cli/question_flags.h"
 #include "cli/report_html.h"
 #include "cli/row_reader.h"
 
@@ -17,6 +19,7 @@ namespace {
 constexpr const char* kExamples =
     "Examples:\n"
     "  assay eval easy.jsonl hard.jsonl -m model.gguf --report report.html\n"
+    "  assay eval easy.jsonl -m model.gguf --compare-layouts\n"
     "Rows are JevBench records or rows of `assay score` with 'expected'. Brier score and calibration error are over\n"
     "the answered rows; a refused row counts as wrong.";
 
@@ -47,7 +50,7 @@ Result<std::vector<FileRow>> read_file(const std::string& path, const EvalFlags&
   return out;
 }
 
-EvalRow ask(const FileRow& source, Decider& decider, const Clock& clock) {
+EvalRow ask(const FileRow& source, Layout layout, Decider& decider, const Clock& clock) {
   const Row& row = source.row;
   EvalRow out;
   out.id = row.id_text();
@@ -57,7 +60,7 @@ EvalRow ask(const FileRow& source, Decider& decider, const Clock& clock) {
   out.question = row.question.text;
   out.state = to_display_text(row.state);
   out.expected = row.question.options[*row.expected].id;
-  const DecisionRequest request = request_for(row, Readout::kAuto);
+  const DecisionRequest request = request_for(row, layout);
   const std::int64_t begin_ns = clock.now_ns();
   const Result<DecisionReply> reply = decider.decide(request);
   out.ms = clock.ms_since(begin_ns);
@@ -71,6 +74,7 @@ EvalRow ask(const FileRow& source, Decider& decider, const Clock& clock) {
   out.outcome = std::move(outcome);
   out.answered = row.question.options[answer.best].id;
   out.readout = answer.readout;
+  out.layout = answer.layout;
   out.reliability = answer.reliability;
   return out;
 }
@@ -92,6 +96,45 @@ int print_result(const EvalFlags& flags, Streams& streams, const EvalResult& res
   return kExitOk;
 }
 
+// Everything but the model: what can be refused before it is loaded.
+Status check_flags(const EvalFlags& flags) {
+  if (flags.files.empty()) return invalid_argument("FILE", "name at least one file");
+  if (!flags.compare_layouts) return Status();
+  if (flags.layout != "auto") {
+    return invalid_argument("--layout", "--compare-layouts asks both layouts; leave --layout out");
+  }
+  if (flags.report.empty()) return Status();
+  return invalid_argument("--report", "a report shows one layout; give --layout in place of --compare-layouts");
+}
+
+Result<std::vector<FileRow>> read_files(const EvalFlags& flags, std::istream& standard_input) {
+  std::vector<FileRow> rows;
+  for (const std::string& path : flags.files) {
+    Result<std::vector<FileRow>> read = read_file(path, flags, standard_input);
+    if (!read.ok()) return read.error();
+    rows.insert(rows.end(), std::make_move_iterator(read->begin()), std::make_move_iterator(read->end()));
+  }
+  return rows;
+}
+
+// Asks all rows, or those before the context said stop. Errors: the model is gone.
+Result<EvalResult> evaluate(const EvalFlags& flags, const std::vector<FileRow>& rows, Layout layout, Decider& decider,
+                            const RunContext& context, Progress& progress) {
+  EvalResult result{.model = decider.report().id,
+                    .asked_readout = flags.model.readout,
+                    .asked_layout = layout_name(layout),
+                    .option_order = flags.option_order,
+                    .files = flags.files,
+                    .rows = {}};
+  for (const FileRow& row : rows) {
+    if (context.stop) break;
+    result.rows.push_back(ask(row, layout, decider, context.clock));
+    progress.step(!result.rows.back().outcome.has_value());
+    if (!decider.healthy()) return result.rows.back().error;
+  }
+  return result;
+}
+
 }  // namespace
 
 CommandSpec eval_command(EvalFlags& flags) {
@@ -106,6 +149,9 @@ CommandSpec eval_command(EvalFlags& flags) {
                                               {"criteria", "labels", "reversed"}, &flags.option_order)));
   out.push_back(as_request_only(
       number_option("limit", "N", "Only the first N rows of each file; 0: all", &flags.limit, 0, 1'000'000'000)));
+  out.push_back(layout_option(&flags.layout));
+  out.push_back(as_request_only(switch_option(
+      "compare-layouts", "Ask all rows in both layouts, and show both side by side", &flags.compare_layouts)));
   for (OptionSpec& option : model_options(flags.model)) out.push_back(std::move(option));
   return spec;
 }
@@ -113,38 +159,36 @@ CommandSpec eval_command(EvalFlags& flags) {
 int run_eval(const EvalFlags& flags, Streams& streams, const RunContext& context, const OpenDecider& open) {
   Result<DeciderOptions> options = decider_options(flags.model);
   if (!options.ok()) return report_error(streams.err, options.error());
-  if (flags.files.empty()) return report_error(streams.err, invalid_argument("FILE", "name at least one file"));
-  std::vector<FileRow> rows;
-  for (const std::string& path : flags.files) {
-    Result<std::vector<FileRow>> read = read_file(path, flags, streams.in);
-    if (!read.ok()) return report_error(streams.err, read.error());
-    rows.insert(rows.end(), std::make_move_iterator(read->begin()), std::make_move_iterator(read->end()));
-  }
+  if (const Status checked = check_flags(flags); !checked.ok()) return report_error(streams.err, checked.error());
+  const Result<std::vector<FileRow>> rows = read_files(flags, streams.in);
+  if (!rows.ok()) return report_error(streams.err, rows.error());
   Result<std::unique_ptr<Decider>> decider = open(std::move(*options));
   if (!decider.ok()) return report_error(streams.err, decider.error());
-  EvalResult result{.model = (*decider)->report().id,
-                    .asked_readout = flags.model.readout,
-                    .option_order = flags.option_order,
-                    .files = flags.files,
-                    .rows = {}};
+  std::vector<Layout> layouts = {layout_from_name(flags.layout).value_or(Layout::kAuto)};
+  if (flags.compare_layouts) layouts = {Layout::kStateFirst, Layout::kQuestionFirst};
   Progress progress(streams.err, context.clock,
                     {.what = "eval",
-                     .rows = rows.size(),
+                     .rows = rows->size() * layouts.size(),
                      .already = 0,
                      .log_interval_ms = 10'000,
                      .terminal = streams.err_is_terminal});
-  for (const FileRow& row : rows) {
-    if (context.stop) break;
-    result.rows.push_back(ask(row, **decider, context.clock));
-    progress.step(!result.rows.back().outcome.has_value());
-    if (!(*decider)->healthy()) return report_error(streams.err, result.rows.back().error);
+  std::vector<EvalResult> results;
+  std::size_t asked = 0;
+  for (const Layout layout : layouts) {
+    Result<EvalResult> result = evaluate(flags, *rows, layout, **decider, context, progress);
+    if (!result.ok()) return report_error(streams.err, result.error());
+    asked += result->rows.size();
+    results.push_back(std::move(*result));
   }
   if (streams.err_is_terminal) progress.finish();
   if (context.stop) {
-    streams.err << "assay: stopped after " << result.rows.size() << " of " << rows.size() << " rows; no numbers\n";
+    streams.err << "assay: stopped after " << asked << " of " << rows->size() * layouts.size() << " rows; no numbers\n";
     return kExitInterrupted;
   }
-  return print_result(flags, streams, result);
+  if (!flags.compare_layouts) return print_result(flags, streams, results.front());
+  const LayoutResults both{.state_first = std::move(results[0]), .question_first = std::move(results[1])};
+  streams.out << (flags.json ? to_json_text(layouts_value(both)) + "\n" : layouts_text(both)) << std::flush;
+  return kExitOk;
 }
 
 }  // namespace assay::cli

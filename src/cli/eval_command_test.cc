@@ -153,5 +153,73 @@ TEST_F(EvalTest, AStoppedRunPrintsNoNumbers) {
   EXPECT_EQ(out_.str(), "");
 }
 
+TEST_F(EvalTest, LayoutReachesEveryRequest) {
+  flags_.layout = "question_first";
+  flags_.json = true;
+  std::vector<Layout> layouts;
+  fake_.check = [&layouts](const DecisionRequest& request) {
+    layouts.push_back(request.layout);
+    return Status();
+  };
+  ASSERT_EQ(run(), 0);
+  EXPECT_EQ(layouts, std::vector<Layout>(4, Layout::kQuestionFirst));
+  EXPECT_EQ(*json().find("layout")->string(), "question_first");
+  EXPECT_EQ(*json().find("asked_layout")->string(), "question_first");
+}
+
+// Question first the fake is faster and wrong at e1 (it takes the first option), and right at e2.
+class EvalLayoutsTest : public EvalTest {
+ protected:
+  EvalLayoutsTest() {
+    flags_.compare_layouts = true;
+    fake_.probabilities = [this](const DecisionRequest& request, const Question& question) {
+      if (request.layout == Layout::kStateFirst) {
+        clock_.advance_ms(30);
+        return FakeDecider::guess_from_state(request, question);
+      }
+      std::vector<double> out(question.options.size(), 0.2 / static_cast<double>(question.options.size() - 1));
+      out.front() = 0.8;
+      return out;
+    };
+  }
+};
+
+TEST_F(EvalLayoutsTest, AsksAllRowsInBothAndPrintsThemSideBySide) {
+  ASSERT_EQ(run(), 0) << err_.str();
+  EXPECT_EQ(asked_, 8);
+  for (const char* part : {"layout          n  right  accuracy", "state_first     4      2    50.0 %",
+                           "question_first  4      1    25.0 %", "difference            -1   -25.0 %", "-30.0",
+                           "3 rows got another answer; 2 are right state first only, 1 question first only"}) {
+    EXPECT_NE(out_.str().find(part), std::string::npos) << part << "\n" << out_.str();
+  }
+}
+
+TEST_F(EvalLayoutsTest, PrintsJson) {
+  flags_.json = true;
+  ASSERT_EQ(run(), 0);
+  const Value result = json();
+  EXPECT_EQ(count(*result.find("state_first"), "correct"), "2");
+  EXPECT_EQ(*result.find("state_first")->find("layout")->string(), "state_first");
+  EXPECT_EQ(count(*result.find("question_first"), "correct"), "1");
+  EXPECT_EQ(*result.find("question_first")->find("layout")->string(), "question_first");
+  EXPECT_EQ(count(result, "other_answer"), "3");
+}
+
+TEST_F(EvalLayoutsTest, StopsInTheSecondLayoutWithoutNumbers) {
+  stop_after_ = 6;
+  EXPECT_EQ(run(), 130);
+  EXPECT_EQ(out_.str(), "");
+  EXPECT_NE(err_.str().find("stopped after 6 of 8"), std::string::npos);
+}
+
+TEST_F(EvalLayoutsTest, IsRefusedWithAReportOrALayout) {
+  flags_.report = dir_.path("report.html");
+  EXPECT_EQ(run(), 2);
+  flags_.report = "";
+  flags_.layout = "state_first";
+  EXPECT_EQ(run(), 2);
+  EXPECT_EQ(asked_, 0);
+}
+
 }  // namespace
 }  // namespace assay::cli

@@ -33,6 +33,19 @@ Value::Object number_members(const EvalNumbers& numbers) {
   return out;
 }
 
+// The one name that all answered rows have, "mixed", or "none".
+template <typename NameOf>
+std::string name_used(const std::vector<const EvalRow*>& rows, NameOf name_of) {
+  std::string out = "none";
+  for (const EvalRow* row : rows) {
+    if (!row->outcome) continue;
+    const std::string name = name_of(*row);
+    if (out != "none" && out != name) return "mixed";
+    out = name;
+  }
+  return out;
+}
+
 Value groups_value(const EvalGroups& groups) {
   Value::Object out;
   for (const auto& [name, rows] : groups) {
@@ -125,14 +138,11 @@ std::vector<const EvalRow*> all_rows(const EvalResult& result) {
 }
 
 std::string readout_used(const std::vector<const EvalRow*>& rows) {
-  std::string out = "none";
-  for (const EvalRow* row : rows) {
-    if (!row->outcome) continue;
-    const std::string name = readout_name(row->readout);
-    if (out != "none" && out != name) return "mixed";
-    out = name;
-  }
-  return out;
+  return name_used(rows, [](const EvalRow& row) { return readout_name(row.readout); });
+}
+
+std::string layout_used(const std::vector<const EvalRow*>& rows) {
+  return name_used(rows, [](const EvalRow& row) { return layout_name(row.layout); });
 }
 
 Value eval_value(const EvalResult& result) {
@@ -140,6 +150,8 @@ Value eval_value(const EvalResult& result) {
   Value::Object out = number_members(eval_numbers(rows));
   out.push_back({"readout", Value(readout_used(rows))});
   out.push_back({"asked_readout", Value(result.asked_readout)});
+  out.push_back({"layout", Value(layout_used(rows))});
+  out.push_back({"asked_layout", Value(result.asked_layout)});
   out.push_back({"option_order", Value(result.option_order)});
   out.push_back({"model", Value(result.model)});
   out.push_back({"families", groups_value(groups_by_family(result))});

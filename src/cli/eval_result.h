@@ -27,6 +27,7 @@ struct EvalRow {
   std::optional<Outcome> outcome;  // nothing when there is an error
   Error error;                     // only meaningful without an outcome
   Readout readout = Readout::kLetters;
+  Layout layout = Layout::kStateFirst;
   Reliability reliability = Reliability::kUnknown;
   double ms = 0;  // wall time of the decision, refused ones included
 
@@ -51,6 +52,7 @@ struct EvalNumbers {
 struct EvalResult {
   std::string model;          // its id
   std::string asked_readout;  // "auto", "letters", "text"
+  std::string asked_layout;   // "auto", "state_first", "question_first"
   std::string option_order;   // "criteria", "labels", "reversed"
   std::vector<std::string> files;
   std::vector<EvalRow> rows;
@@ -80,6 +82,9 @@ std::vector<const EvalRow*> all_rows(const EvalResult& result);
 
 // The readout that answered: "letters", "text", "head", "mixed", or "none" when no row was answered.
 std::string readout_used(const std::vector<const EvalRow*>& rows);
+
+// The layout that answered: "state_first", "question_first", "mixed", or "none" when no row was answered.
+std::string layout_used(const std::vector<const EvalRow*>& rows);
 
 // {n, correct, accuracy, ece, brier, p50_ms, p95_ms, readout, ..., families, types, files, errors}
 Value eval_value(const EvalResult& result);

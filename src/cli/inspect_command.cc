@@ -47,6 +47,9 @@ void add_model_lines(const ModelReport& report, Lines& lines) {
   if (!report.decision_head.empty()) lines.push_back({"decision head", report.decision_head});
   lines.push_back({"letter labels", report.letter_labels});
   lines.push_back({"readout", std::string(readout_name(report.readout)) + " (by " + report.readout_source + ")"});
+  lines.push_back({"layout", layout_name(report.layout)});
+  lines.push_back({"deterministic", std::string(report.deterministic ? "yes" : "no") +
+                                        (report.determinism.empty() ? "" : ": " + report.determinism)});
 }
 
 void add_machine_lines(const ModelReport& report, const PrefillSpeed& speed, Lines& lines) {
@@ -130,6 +133,9 @@ Value inspect_value(const ModelReport& report, const PrefillSpeed& speed) {
                              {"letter_label_count", int_value(report.letter_label_count)},
                              {"readout", Value(readout_name(report.readout))},
                              {"readout_source", Value(report.readout_source)},
+                             {"layout", Value(layout_name(report.layout))},
+                             {"deterministic", Value(report.deterministic)},
+                             {"determinism", Value(report.determinism)},
                              {"check", Value(std::move(check))},
                              {"memory_needed_bytes", count_value(report.memory_needed_bytes)},
                              {"memory_free_bytes", count_value(report.memory_free_bytes)},

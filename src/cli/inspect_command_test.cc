@@ -21,6 +21,9 @@ class InspectTest : public testing::Test {
     fake_.model.readout_source = "check";
     fake_.model.check = {{Readout::kText, QuestionType::kYesNo, 12, 16, 0.5, 0.0384, true},
                          {Readout::kLetters, QuestionType::kYesNo, 8, 16, 0.5, 0.6, false}};
+    fake_.model.layout = Layout::kQuestionFirst;
+    fake_.model.deterministic = true;
+    fake_.model.determinism = "rows are padded";
     fake_.model.warnings = {"the template also adds a BOS"};
   }
 
@@ -39,8 +42,9 @@ class InspectTest : public testing::Test {
 TEST_F(InspectTest, PrintsTheReportAndASpeed) {
   flags_.positional_model = "tiny.gguf";
   ASSERT_EQ(run(), 0) << err_.str();
-  for (const char* part : {"architecture   llama", "3.0 MiB", "text (by check)", "built-in check", "0.0384",
-                           "not above chance", "tokens/s", "warning: the template also adds a BOS"}) {
+  for (const char* part : {"architecture   llama", "3.0 MiB", "text (by check)", "layout         question_first",
+                           "deterministic  yes: rows are padded", "built-in check", "0.0384", "not above chance",
+                           "tokens/s", "warning: the template also adds a BOS"}) {
     EXPECT_NE(out_.str().find(part), std::string::npos) << part << "\n" << out_.str();
   }
 }
@@ -51,6 +55,9 @@ TEST_F(InspectTest, PrintsJson) {
   ASSERT_EQ(run(), 0);
   const Value report = *server::parse_json(out_.str());
   EXPECT_EQ(*report.find("id")->string(), "tiny");
+  EXPECT_EQ(*report.find("layout")->string(), "question_first");
+  EXPECT_EQ(*report.find("deterministic")->boolean(), true);
+  EXPECT_EQ(*report.find("determinism")->string(), "rows are padded");
   EXPECT_EQ(report.find("check")->array()->size(), 2u);
   EXPECT_GT(*report.find("prefill")->find("tokens_per_second")->number(), 0);
 }

@@ -10,6 +10,20 @@ namespace {
 
 constexpr std::int64_t kInt32Max = std::numeric_limits<std::int32_t>::max();
 
+// A switch whose default may be on. Every word of a switch is taken (true, 1, …), the help shows on and off.
+OptionSpec on_off_option(std::string name, std::string help, bool* target) {
+  std::string shown = *target ? "on" : "off";
+  OptionSpec spec = choice_option(std::move(name), std::move(help), {"on", "off"}, &shown);
+  const std::string flag = flag_of(spec);
+  spec.set = [target, flag](const std::vector<std::string>& values) -> Status {
+    const Result<bool> on = parse_switch(flag, values.back());
+    if (!on.ok()) return invalid_argument(flag, flag + " takes on or off, not '" + values.back() + "'");
+    *target = *on;
+    return Status();
+  };
+  return spec;
+}
+
 void add_engine_options(std::vector<OptionSpec>& out, ModelFlags& flags) {
   out.push_back(with_short_name(
       number_option("threads", "N", "Threads that compute; 0: one for each physical core this process may use",
@@ -25,10 +39,10 @@ void add_engine_options(std::vector<OptionSpec>& out, ModelFlags& flags) {
                               &flags.sequences_max, 2, 256));
   out.push_back(number_option("gpu-layers", "N", "Layers on a GPU where the build has one; -1: all", &flags.gpu_layers,
                               -1, 10000));
-  out.push_back(switch_option("flash-attention",
-                              "Use flash attention: faster on long prompts, but numbers may "
-                              "depend on the length of what is computed beside them",
+  out.push_back(on_off_option("flash-attention", "Whether attention uses llama.cpp's flash attention code",
                               &flags.flash_attention));
+  out.push_back(number_option("cache-tokens", "N", "Room for the prefix cache besides --context-tokens; 0: no cache",
+                              &flags.cache_tokens, 0, 1 << 24));
   out.push_back(switch_option("no-extra-buffers", "Keep the weights as the file packs them: slower, less memory",
                               &flags.no_extra_buffers));
   out.push_back(switch_option("no-mmap", "Read the file into memory instead of mapping it", &flags.no_mmap));
@@ -66,6 +80,11 @@ std::vector<OptionSpec> model_options(ModelFlags& flags) {
   return out;
 }
 
+OptionSpec snapshots_option(ModelFlags& flags) {
+  return as_folder(text_option("snapshots", "DIR", "Folder of prefixes that `assay warm` computed; default: none",
+                               &flags.snapshots));
+}
+
 Result<DeciderOptions> decider_options(const ModelFlags& flags) {
   if (flags.model.empty()) {
     return invalid_argument("--model",
@@ -87,10 +106,12 @@ Result<DeciderOptions> decider_options(const ModelFlags& flags) {
   out.model.sequences_max = flags.sequences_max;
   out.model.gpu_layers = flags.gpu_layers;
   out.model.flash_attention = flags.flash_attention;
+  out.model.cache_tokens = flags.cache_tokens;
   out.model.extra_buffers = !flags.no_extra_buffers;
   out.model.mmap = !flags.no_mmap;
   out.model.check_memory = !flags.no_memory_check;
   out.readout = readout_from_name(flags.readout).value_or(Readout::kAuto);
+  out.snapshots_dir = flags.snapshots;
   out.special_tokens = flags.special_tokens == "reject" ? SpecialTokens::kReject : SpecialTokens::kLiteral;
   out.limits.options_max = flags.options_max;
   out.queue_jobs_max = flags.queue_jobs_max;

@@ -17,12 +17,14 @@ struct ModelFlags {
   std::int32_t batch_tokens = ModelOptions{}.batch_tokens;
   std::int32_t sequences_max = ModelOptions{}.sequences_max;
   std::int32_t gpu_layers = ModelOptions{}.gpu_layers;
-  bool flash_attention = false;
+  bool flash_attention = ModelOptions{}.flash_attention;
+  std::int32_t cache_tokens = ModelOptions{}.cache_tokens;
   bool no_extra_buffers = false;
   bool no_mmap = false;
   bool no_memory_check = false;
   std::string chat_template;  // a file
   std::string readout = "auto";
+  std::string snapshots;  // a folder; commands that take it add snapshots_option()
   std::string special_tokens = "literal";
   bool no_readout_check = false;
   bool no_start_check = false;
@@ -32,8 +34,10 @@ struct ModelFlags {
   std::string log_level;
 };
 
-// The specs of all of the above. `flags` must outlive them.
+// The specs of all of the above but `snapshots`. `flags` must outlive them.
 std::vector<OptionSpec> model_options(ModelFlags& flags);
+// --snapshots. `flags` must outlive it.
+OptionSpec snapshots_option(ModelFlags& flags);
 
 // Reads the chat template's file. Errors: kInvalidArgument (no model named), kNotFound (no such file).
 Result<DeciderOptions> decider_options(const ModelFlags& flags);

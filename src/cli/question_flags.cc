@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "assay/options.h"
+
 namespace assay::cli {
 namespace {
 
@@ -20,6 +22,18 @@ std::vector<OptionSpec> question_options(QuestionFlags& flags) {
       "scale", "LEVELS", "The options are levels: 0..5, or their texts from low to high: bad,ok,good", &flags.scale));
   for (OptionSpec& spec : out) spec.configurable = false;
   return out;
+}
+
+OptionSpec layout_option(std::string* layout) {
+  return choice_option("layout",
+                       "What the prompt tells first; auto: the state. It changes the answer ('assay eval "
+                       "--compare-layouts' shows how much)",
+                       {"auto", "state_first", "question_first"}, layout);
+}
+
+Layout layout_setting(const std::string& name) {
+  const Layout layout = layout_from_name(name).value_or(Layout::kAuto);
+  return layout == Layout::kAuto ? DeciderOptions{}.layout : layout;
 }
 
 Option option_from_text(const std::string& text) {

@@ -20,6 +20,12 @@ struct QuestionFlags {
 
 std::vector<OptionSpec> question_options(QuestionFlags& flags);
 
+// --layout: in which order the prompt tells state and question. Fills *layout with one of layout_name()'s names, the
+// text before is the default.
+OptionSpec layout_option(std::string* layout);
+// What such a name means for a decider, DeciderOptions::layout: "auto" is its default.
+Layout layout_setting(const std::string& name);
+
 // Errors: no question, no options, or more than one way to give the options.
 Result<Question> question_from_flags(const QuestionFlags& flags);
 

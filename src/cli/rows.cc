@@ -136,12 +136,12 @@ Error row_error(Error error) {
   return error;
 }
 
-DecisionRequest request_for(const Row& row, Readout readout) {
+DecisionRequest request_for(const Row& row, Layout layout) {
   DecisionRequest request;
   request.state = row.state;
   request.questions = {row.question};
   request.questions[0].id = "q";
-  request.readout = readout;
+  request.layout = layout;
   return request;
 }
 

@@ -53,6 +53,6 @@ std::optional<QuestionType> question_type_from_name(std::string_view name);  // 
 Error row_error(Error error);
 
 // The request that asks exactly this row.
-DecisionRequest request_for(const Row& row, Readout readout);
+DecisionRequest request_for(const Row& row, Layout layout);
 
 }  // namespace assay::cli

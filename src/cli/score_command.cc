@@ -7,6 +7,7 @@
 
 #include "cli/labelled.h"
 #include "cli/progress.h"
+#include "cli/receipt_json.h"
 #include "cli/score_resume.h"
 #include "cli/score_writer.h"
 
@@ -35,6 +36,8 @@ struct ScorePlan {
   std::unique_ptr<ScoreWriter> writer;
   Resumed resumed;
   std::ofstream output;
+  std::ofstream receipts;  // open only when receipts were asked for
+  Layout layout = Layout::kAuto;
 };
 
 struct RowCount {
@@ -120,23 +123,59 @@ Status open_output(const ScoreFlags& flags, ScorePlan& plan) {
   return Status();
 }
 
+// REQUIRES: the output is open, so that it is known how much of it was there.
+Status open_receipts(const ScoreFlags& flags, ScorePlan& plan) {
+  if (flags.receipts.empty()) return Status();
+  for (const std::string& other : {flags.input, flags.output}) {
+    std::error_code ignored;
+    if (other == flags.receipts || std::filesystem::equivalent(other, flags.receipts, ignored)) {
+      return invalid_argument("--receipts", "--receipts names the input or the output");
+    }
+  }
+  const bool goes_on = plan.resumed.rows > 0;
+  if (goes_on) {
+    if (const Status cut = cut_half_line(flags.receipts); !cut.ok()) return cut;
+  }
+  plan.receipts.open(flags.receipts, std::ios::binary | (goes_on ? std::ios::app : std::ios::trunc));
+  if (!plan.receipts) return Error{ErrorCode::kIo, "'" + flags.receipts + "' cannot be written", "--receipts"};
+  return Status();
+}
+
 Status make_plan(const ScoreFlags& flags, std::istream& standard_input, ScorePlan& plan) {
   if (Status chosen = choose_formats(flags, plan); !chosen.ok()) return chosen;
   if (Status chosen = choose_question(flags, plan); !chosen.ok()) return chosen;
   if (Status opened = open_input(flags, standard_input, plan); !opened.ok()) return opened;
-  return open_output(flags, plan);
+  plan.layout = layout_from_name(flags.layout).value_or(Layout::kAuto);
+  if (Status opened = open_output(flags, plan); !opened.ok()) return opened;
+  return open_receipts(flags, plan);
 }
 
-// Asks the rows that are left. Errors are the ones that end the run: the model is gone or the output cannot be
-// written.
+Result<DecisionReply> ask(const SourceRow& source, const ScorePlan& plan, Decider& decider) {
+  if (!source.row.ok()) return source.row.error();
+  DecisionRequest request = request_for(*source.row, plan.layout);
+  request.receipt = plan.receipts.is_open();
+  return decider.decide(request);
+}
+
+// Errors: the answer has no receipt, or it cannot be written. Does nothing when none was asked for.
+Status write_receipt(const SourceRow& source, const DecisionReply& reply, ScorePlan& plan) {
+  if (!plan.receipts.is_open()) return Status();
+  if (!reply.receipt) return no_receipt_error();
+  plan.receipts << receipt_line(*source.row, reply.answers.front(), *reply.receipt) << std::flush;
+  if (plan.receipts) return Status();
+  return Error{ErrorCode::kIo, "writing the receipts failed; the disk may be full", ""};
+}
+
+// Asks the rows that are left. Errors are the ones that end the run: the model is gone, gives no receipts, or the
+// output cannot be written.
 Status score_rows(ScorePlan& plan, Decider& decider, std::ostream& out, Progress& progress, const RunContext& context,
                   RowCount& count) {
   while (!context.stop) {
     const std::optional<SourceRow> source = plan.reader->next();
     if (!source) break;
-    Result<DecisionReply> reply = source->row.ok() ? decider.decide(request_for(*source->row, Readout::kAuto))
-                                                   : Result<DecisionReply>(source->row.error());
+    const Result<DecisionReply> reply = ask(*source, plan, decider);
     if (reply.ok()) {
+      if (Status written = write_receipt(*source, *reply, plan); !written.ok()) return written;
       const Answer& answer = reply->answers.front();
       out << plan.writer->line(*source, answer);
       if (std::optional<Labelled> known = labelled(*source->row, answer)) count.labelled.push_back(std::move(*known));
@@ -189,6 +228,10 @@ CommandSpec score_command(ScoreFlags& flags) {
   out.push_back(as_request_only(
       text_option("expected-column", "NAME", "CSV: the column that holds the right answer", &flags.columns.expected)));
   out.push_back(as_request_only(switch_option("overwrite", "Start anew instead of going on", &flags.overwrite)));
+  out.push_back(layout_option(&flags.layout));
+  out.push_back(snapshots_option(flags.model));
+  out.push_back(as_request_only(as_file(text_option(
+      "receipts", "FILE", "Write a line for each answered row that 'assay verify' can check", &flags.receipts))));
   out.push_back(number_option("progress-seconds", "N", "Seconds between two progress lines without a terminal",
                               &flags.progress_seconds, 1, 86400));
   for (OptionSpec& option : model_options(flags.model)) out.push_back(std::move(option));

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "cli/score_resume.h"
 #include "cli/testing/fake_decider.h"
 #include "cli/testing/temp_dir.h"
 #include "server/wire_json.h"
@@ -64,7 +65,7 @@ TEST_F(ScoreTest, WritesRowsInInputOrder) {
   EXPECT_EQ(
       lines()[0],
       R"({"id": "r1", "choice": "b", "probabilities": {"a": 0.3, "b": 0.7}, "readout": "letters", )"
-      R"("calibrated": false, "reliability": "reliable", "allowed_mass": 0.5, "expected": "b", "correct": true})");
+      R"("layout": "state_first", "calibrated": false, "reliability": "reliable", "allowed_mass": 0.5, "expected": "b", "correct": true})");
   EXPECT_NE(lines()[1].find("{\"id\": 2, \"choice\": \"a\""), std::string::npos);
   EXPECT_NE(lines()[2].find("{\"id\": \"row-3\", \"choice\": \"c\""), std::string::npos);
   EXPECT_NE(err_.str().find("accuracy 50.0 % (1 of 2), expected calibration error 0.200"), std::string::npos)
@@ -164,6 +165,62 @@ TEST_F(ScoreTest, FaultsOfTheCallerEndWithTwo) {
   EXPECT_EQ(run(), 2);
   flags_.input = "";
   EXPECT_EQ(run(), 2);
+}
+
+TEST_F(ScoreTest, WritesAReceiptForEachAnsweredRow) {
+  flags_.receipts = dir_.path("receipts.jsonl");
+  flags_.layout = "question_first";
+  flags_.input = dir_.write("in.jsonl", "{}\n" + std::string(kRows));
+  ASSERT_EQ(run(), 3);
+  std::istringstream receipts(dir_.read("receipts.jsonl"));
+  std::vector<Value> values;
+  for (std::string line; std::getline(receipts, line);) values.push_back(*server::parse_json(line));
+  ASSERT_EQ(values.size(), 3u);
+  const Value& request = *values[0].find("request");
+  EXPECT_EQ(*request.find("x_layout")->string(), "question_first");
+  EXPECT_EQ(*request.find("x_readout")->string(), "letters");
+  EXPECT_EQ(*request.find("decision")->find("id")->string(), "r1");
+  EXPECT_EQ(values[0].find("receipt")->object()->size(), 5u);
+  EXPECT_NE(lines()[1].find("\"layout\": \"question_first\""), std::string::npos);
+}
+
+TEST_F(ScoreTest, ReceiptsGoOnWhereTheRowsDo) {
+  flags_.receipts = dir_.path("receipts.jsonl");
+  ASSERT_EQ(run(), 0);
+  const std::string whole = dir_.read("receipts.jsonl");
+  dir_.write("out.jsonl", lines()[0] + "\n");
+  const std::size_t first_end = whole.find('\n') + 1;
+  dir_.write("receipts.jsonl", whole.substr(0, first_end + 20));  // half of the second
+  ASSERT_EQ(run(), 0) << err_.str();
+  EXPECT_EQ(dir_.read("receipts.jsonl"), whole);
+  flags_.overwrite = true;
+  ASSERT_EQ(run(), 0);
+  EXPECT_EQ(dir_.read("receipts.jsonl"), whole);
+}
+
+TEST_F(ScoreTest, ReceiptsThatCannotBeWrittenEndTheRun) {
+  flags_.receipts = flags_.output;
+  EXPECT_EQ(run(), 2);
+  flags_.receipts = dir_.path("no/such/folder.jsonl");
+  EXPECT_EQ(run(), 1);
+  flags_.receipts = dir_.path("receipts.jsonl");
+  fake_.receipt = [](const DecisionRequest&) { return std::optional<Receipt>(); };
+  EXPECT_EQ(run(), 1);
+  EXPECT_EQ(lines().size(), 0u);
+  EXPECT_NE(err_.str().find("without a receipt"), std::string::npos);
+}
+
+TEST(CutHalfLine, KeepsWholeLinesOnly) {
+  const TempDir dir;
+  const std::string long_line(200'000, 'x');
+  for (const std::string& kept : {std::string(), std::string("a\n"), long_line + "\n"}) {
+    for (const std::string& half : {std::string(), std::string("b"), long_line}) {
+      const std::string path = dir.write("file", kept + half);
+      ASSERT_TRUE(cut_half_line(path).ok());
+      EXPECT_EQ(dir.read("file"), kept);
+    }
+  }
+  EXPECT_TRUE(cut_half_line(dir.path("none")).ok());
 }
 
 class ScoreCsvTest : public ScoreTest {

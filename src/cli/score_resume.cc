@@ -89,4 +89,29 @@ Result<Resumed> resume_output(const std::string& path, RowFormat format, const S
   return out;
 }
 
+Status cut_half_line(const std::string& path) {
+  constexpr std::uint64_t kChunkBytes = 64u * 1024;
+  std::error_code code;
+  const std::uintmax_t size = std::filesystem::file_size(path, code);
+  if (code || size == 0) return Status();
+  std::ifstream file(path, std::ios::binary);
+  std::uint64_t end = size;  // no line ends behind it
+  while (end > 0 && file) {
+    const std::uint64_t begin = end > kChunkBytes ? end - kChunkBytes : 0;
+    std::string chunk(end - begin, '\0');
+    file.seekg(static_cast<std::streamoff>(begin));
+    file.read(chunk.data(), static_cast<std::streamsize>(chunk.size()));
+    if (const std::size_t line_end = chunk.rfind('\n'); line_end != std::string::npos) {
+      end = begin + line_end + 1;
+      break;
+    }
+    end = begin;
+  }
+  if (!file) return Error{ErrorCode::kIo, "'" + path + "' cannot be read", ""};
+  if (end == size) return Status();
+  std::filesystem::resize_file(path, end, code);
+  if (code) return Error{ErrorCode::kIo, "'" + path + "' cannot be repaired: " + code.message(), ""};
+  return Status();
+}
+
 }  // namespace assay::cli

@@ -22,4 +22,7 @@ struct Resumed {
 // off the file. No file is an empty one. Errors: kInvalidArgument when the rows are not those of this input, kIo.
 Result<Resumed> resume_output(const std::string& path, RowFormat format, const ScoreWriter& writer, RowReader& reader);
 
+// Cuts a last line without its end off the file at `path`, so that whole lines can follow. No file is an empty one.
+Status cut_half_line(const std::string& path);
+
 }  // namespace assay::cli

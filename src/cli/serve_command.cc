@@ -1,11 +1,14 @@
 #include "cli/serve_command.h"
 
+#include <atomic>
+#include <cstdlib>
 #include <utility>
 
 #include "base/log.h"
 #include "server/http_server.h"
 #include "server/metrics.h"
 #include "server/routes.h"
+#include "server/shutdown.h"
 
 namespace assay::cli {
 namespace {
@@ -24,16 +27,28 @@ void log_model(const ModelReport& report) {
   for (const std::string& warning : report.warnings) log_line(LogLevel::kWarn, warning);
 }
 
+// After the grace: for replies to be written and the model to be freed.
+constexpr double kExitMarginMs = 3000;
+
+// Ends the process from another thread: everything that could be waited for has been.
+void leave_behind(bool all_answered) {
+  log_line(LogLevel::kWarn, all_answered ? "stopped without waiting for the last connections"
+                                         : "stopped although the decider did not drain within its grace");
+  std::_Exit(all_answered ? kExitOk : kExitFailed);
+}
+
 }  // namespace
 
 int run_serve(const ServeFlags& flags, Streams& streams, const Clock& clock, SignalWatcher& signals,
               const OpenDecider& open) {
-  ModelFlags model = flags.model;
-  if (!flags.positional_model.empty()) model.model = flags.positional_model;
-  Result<DeciderOptions> options = decider_options(model);
+  Result<DeciderOptions> options = serve_decider_options(flags);
   if (!options.ok()) return report_error(streams.err, options.error());
   Result<std::vector<std::string>> keys = read_api_keys(flags);
   if (!keys.ok()) return report_error(streams.err, keys.error());
+
+  // Destroyed last, so that it bounds the end of everything below.
+  std::atomic<bool> all_answered{false};
+  server::ExitLimit exit_limit([&all_answered] { leave_behind(all_answered.load()); });
 
   // Listen before loading, so that probes get an answer.
   server::HttpServerOptions http;
@@ -43,7 +58,7 @@ int run_serve(const ServeFlags& flags, Streams& streams, const Clock& clock, Sig
   http.threads = flags.http_threads;
   Result<std::unique_ptr<server::HttpServer>> listener = server::HttpServer::open(http);
   if (!listener.ok()) return report_error(streams.err, listener.error());
-  log_line(LogLevel::kInfo, "listening on " + (*listener)->address() + ", loading " + model.model);
+  log_line(LogLevel::kInfo, "listening on " + (*listener)->address() + ", loading " + options->model.path);
 
   // Load, then answer.
   Result<std::unique_ptr<Decider>> decider = open(std::move(*options));
@@ -58,9 +73,13 @@ int run_serve(const ServeFlags& flags, Streams& streams, const Clock& clock, Sig
   // Until a signal comes; then finish what was accepted.
   signals.wait();
   log_line(LogLevel::kInfo, "draining: answering what was accepted");
-  routes.set_draining();
-  (*listener)->stop();
-  (*decider)->drain(Decider::kNoLimit);
+  const double grace_ms = static_cast<double>(flags.grace_seconds) * 1e3;
+  exit_limit.start(grace_ms + kExitMarginMs);
+  const auto stop_listener = [&] {
+    all_answered.store(true);
+    (*listener)->stop();
+  };
+  server::shut_down(routes, **decider, stop_listener, grace_ms);
   log_line(LogLevel::kInfo, "stopped");
   return kExitOk;
 }

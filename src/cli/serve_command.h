@@ -7,8 +7,10 @@
 
 namespace assay::cli {
 
-// Listens first (503 while the model loads), then answers until SIGINT or SIGTERM: no new work, accepted work is
-// answered, exit code 0. A second signal exits at once with 130, a signal while the model loads with 128 + its number.
+// Listens first (503 while the model loads), then answers until SIGINT or SIGTERM: no new work; accepted work is
+// answered, with 503 when --grace-seconds are over; exit code 0. Three seconds after the grace whatever still holds it,
+// such as a client that does not read, is left behind. A second signal exits at once with 130, a signal while the model
+// loads with 128 + its number.
 int run_serve(const ServeFlags& flags, Streams& streams, const Clock& clock, SignalWatcher& signals,
               const OpenDecider& open);
 

@@ -14,6 +14,22 @@ constexpr const char* kExamples =
     "    \"options\": [{\"id\": \"refund\", \"description\": \"Wants money back\"}, {\"id\": \"info\"}]}}'\n"
     "Ctrl-C and SIGTERM answer what was accepted, then exit 0; a second one exits at once.";
 
+void add_load_options(std::vector<OptionSpec>& out, ServeFlags& flags) {
+  out.push_back(choice_option("layout", "What prompts tell first where the request says auto or nothing",
+                              {"auto", "state_first", "question_first"}, &flags.layout));
+  out.push_back(number_option("timeout-ms", "N", "Deadline of requests that name none; 0: no deadline",
+                              &flags.timeout_ms, 0, 3'600'000));
+  out.push_back(number_option("step-ms", "N", "Decodes are kept this short, so that who comes next need not wait long",
+                              &flags.step_ms, 1, 60'000));
+  out.push_back(number_option("stuck-seconds", "N", "A decode that takes longer makes health and ping say 503",
+                              &flags.stuck_seconds, 1, 86'400));
+  out.push_back(number_option("answer-cache", "N", "Whole replies kept for requests that come again; 0: none",
+                              &flags.answer_cache, 0, 1 << 20));
+  out.push_back(number_option("grace-seconds", "N",
+                              "After a signal accepted requests have this long, then they get 503",
+                              &flags.grace_seconds, 0, 3600));
+}
+
 }  // namespace
 
 CommandSpec serve_command(ServeFlags& flags) {
@@ -30,8 +46,25 @@ CommandSpec serve_command(ServeFlags& flags) {
                               std::int64_t{100} * 1024 * 1024));
   out.push_back(number_option("http-threads", "N", "Threads for requests; each request in work holds one",
                               &flags.http_threads, 1, 4096));
+  add_load_options(out, flags);
+  out.push_back(snapshots_option(flags.model));
   for (OptionSpec& option : model_options(flags.model)) out.push_back(std::move(option));
   return spec;
+}
+
+Result<DeciderOptions> serve_decider_options(const ServeFlags& flags) {
+  ModelFlags model = flags.model;
+  if (!flags.positional_model.empty()) model.model = flags.positional_model;
+  Result<DeciderOptions> options = decider_options(model);
+  if (!options.ok()) return options;
+  // "auto" is the library's own, as for every other command.
+  const Layout layout = layout_from_name(flags.layout).value_or(Layout::kAuto);
+  if (layout != Layout::kAuto) options->layout = layout;
+  options->timeout_ms = static_cast<double>(flags.timeout_ms);
+  options->step_ms = static_cast<double>(flags.step_ms);
+  options->stuck_seconds = static_cast<double>(flags.stuck_seconds);
+  options->answer_cache_entries = flags.answer_cache;
+  return options;
 }
 
 Result<std::vector<std::string>> read_api_keys(const ServeFlags& flags) {

@@ -18,10 +18,20 @@ struct ServeFlags {
   std::string api_key_file;
   std::uint64_t body_bytes_max = std::uint64_t{25} * 1024 * 1024;
   int http_threads = 64;
+  std::string layout = layout_name(DeciderOptions{}.layout);
+  std::int64_t timeout_ms = static_cast<std::int64_t>(DeciderOptions{}.timeout_ms);
+  std::int64_t step_ms = static_cast<std::int64_t>(DeciderOptions{}.step_ms);
+  std::int64_t stuck_seconds = static_cast<std::int64_t>(DeciderOptions{}.stuck_seconds);
+  std::uint64_t answer_cache = DeciderOptions{}.answer_cache_entries;
+  std::int64_t grace_seconds = 25;  // SageMaker kills a container 30 s after SIGTERM
 };
 
 // The specs of all of the above. `flags` must outlive them.
 CommandSpec serve_command(ServeFlags& flags);
+
+// As decider_options() of the model's flags (the argument wins over --model), with what only a server sets. Errors: the
+// same.
+Result<DeciderOptions> serve_decider_options(const ServeFlags& flags);
 
 // The keys of --api-key and of the lines of --api-key-file; empty lines and lines that begin with '#' are none.
 // Errors: kNotFound, and kInvalidArgument for a file without a key, which would leave the server open.

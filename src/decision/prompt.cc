@@ -15,18 +15,19 @@ namespace {
 
 // Letters. The sentence and the layout are SemIf's (MIT, Copyright (c) 2026 TheoLeeCJ).
 constexpr std::string_view kLettersVersion = "direct-options-v1";
+constexpr std::string_view kLettersQuestionFirstVersion = "direct-options-question-first-v1";
 constexpr std::string_view kLettersSystem =
     "Apply the supplied criterion to the supplied evidence. Choose exactly one listed option. "
     "Respond with only its uppercase letter, with no explanation or reasoning.";
 constexpr std::string_view kLettersBaseCue = "\nAnswer:";
 
-// Text: system turn, what stands between state and question, what follows the question. Chosen on rows of our own
+// Text: system turn, what stands between state and question (in either order). Chosen on rows of our own
 // (docs/readouts.md): of fifteen wordings the plainest was as good as any, and the mean over two answer leads and two
 // neutral states was better than each alone.
 constexpr std::string_view kTextVersion = "option-text-v1";
+constexpr std::string_view kTextQuestionFirstVersion = "option-text-question-first-v1";
 constexpr std::string_view kTextSystem;
-constexpr std::string_view kTextBeforeQuestion = "\n\n";
-constexpr std::string_view kTextAfterQuestion;
+constexpr std::string_view kTextBetween = "\n\n";
 constexpr std::string_view kTextBaseCue = "\nAnswer:";
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -45,10 +46,7 @@ std::string id_as_words(std::string_view id) {
   return words;
 }
 
-}  // namespace
-
-Prompt letters_prompt(const Value& state, const Question& question, std::span<const std::string> labels) {
-  ASSAY_ASSERT(labels.size() >= question.options.size());
+Value listed_options(const Question& question, std::span<const std::string> labels) {
   Value::Array options;
   options.reserve(question.options.size());
   for (std::size_t i = 0; i < question.options.size(); i++) {
@@ -56,24 +54,40 @@ Prompt letters_prompt(const Value& state, const Question& question, std::span<co
     options.emplace_back(
         Value::Object{{"letter", Value(labels[i])}, {"description", Value(option.description.value_or(option.id))}});
   }
-  // The evidence comes first, so that all questions about one state share it as a prefix.
-  const Value payload(
-      Value::Object{{"evidence", state}, {"criterion", Value(question.text)}, {"options", Value(std::move(options))}});
-  return Prompt{.system = std::string(kLettersSystem),
-                .user = to_json_text(payload),
-                .base_cue = std::string(kLettersBaseCue),
-                .version = std::string(kLettersVersion)};
+  return Value(std::move(options));
 }
 
-Prompt text_prompt(const Value& state, const Question& question) {
-  std::string user = to_display_text(state);
-  user += kTextBeforeQuestion;
-  user += question.text;
-  user += kTextAfterQuestion;
+}  // namespace
+
+Prompt letters_prompt(const Value& state, const Question& question, std::span<const std::string> labels,
+                      Layout layout) {
+  ASSAY_ASSERT(labels.size() >= question.options.size());
+  ASSAY_ASSERT(layout != Layout::kAuto);
+  const bool question_first = layout == Layout::kQuestionFirst;
+  // What comes first is the prefix that requests share: one state's questions, or one question's states.
+  Value::Object payload = {{"criterion", Value(question.text)}, {"options", listed_options(question, labels)}};
+  const Value shared =
+      question_first ? Value(payload) : Value(Value::Object{{"evidence", state}});  // the payload's first members
+  payload.insert(question_first ? payload.end() : payload.begin(), {"evidence", state});
+  return Prompt{.system = std::string(kLettersSystem),
+                .user = to_json_text(Value(std::move(payload))),
+                .base_cue = std::string(kLettersBaseCue),
+                .version = std::string(question_first ? kLettersQuestionFirstVersion : kLettersVersion),
+                .shared_bytes = to_json_text(shared).size() - 1};  // without the closing brace
+}
+
+Prompt text_prompt(const Value& state, const Question& question, Layout layout) {
+  ASSAY_ASSERT(layout != Layout::kAuto);
+  const bool question_first = layout == Layout::kQuestionFirst;
+  std::string user = question_first ? question.text : to_display_text(state);
+  const std::size_t shared_bytes = user.size();
+  user += kTextBetween;
+  user += question_first ? to_display_text(state) : question.text;
   return Prompt{.system = std::string(kTextSystem),
                 .user = std::move(user),
                 .base_cue = std::string(kTextBaseCue),
-                .version = std::string(kTextVersion)};
+                .version = std::string(question_first ? kTextQuestionFirstVersion : kTextVersion),
+                .shared_bytes = shared_bytes};
 }
 
 std::span<const Value> neutral_states() {

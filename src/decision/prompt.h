@@ -1,6 +1,7 @@
 #pragma once
 // What a model is asked, for each readout. Only the words: the chat template and the tokens are the engine's business.
 
+#include <cstddef>
 #include <span>
 #include <string>
 
@@ -13,19 +14,26 @@ struct Prompt {
   std::string system;    // the system turn; empty: none
   std::string user;      // the user turn
   std::string base_cue;  // what follows the user text when a model has no chat template
-  std::string version;   // names the wording; it changes whenever a byte of it changes
+  std::string version;   // names the wording and the layout; it changes whenever a byte of it changes
+  // The first bytes of `user` that other requests can share: all that depends on the layout's first part alone. State
+  // first: through the end of the state; question first: through the end of the question, with the options that the
+  // prompt lists. What is shared of the tokens ends there or before.
+  std::size_t shared_bytes = 0;
 };
 
-// The letters readout: options listed under labels[0], labels[1], ... in the question's order. To the byte SemIf's
-// direct-options-v1. An option without a description is described by its id as it is.
-// REQUIRES: labels.size() >= question.options.size(); a request that validate_request() accepts.
-Prompt letters_prompt(const Value& state, const Question& question, std::span<const std::string> labels);
+// The letters readout: options listed under labels[0], labels[1], ... in the question's order. State first it is to the
+// byte SemIf's direct-options-v1; question first the same JSON object with the keys in the order criterion, options,
+// evidence. An option without a description is described by its id as it is.
+// REQUIRES: labels.size() >= question.options.size(); a request that validate_request() accepts; layout is not kAuto.
+Prompt letters_prompt(const Value& state, const Question& question, std::span<const std::string> labels,
+                      Layout layout = Layout::kStateFirst);
 
-// The text readout: the state and the question, without the options. A string state is shown as it is, anything else
-// as JSON text. REQUIRES: a request that validate_request() accepts.
-Prompt text_prompt(const Value& state, const Question& question);
+// The text readout: the state and the question in the layout's order, without the options. A string state is shown as
+// it is, anything else as JSON text. REQUIRES: a request that validate_request() accepts; layout is not kAuto.
+Prompt text_prompt(const Value& state, const Question& question, Layout layout = Layout::kStateFirst);
 
-// The states that say nothing. An option's prior is the mean of its scores after text_prompt(state, question) for each.
+// The states that say nothing. An option's prior is the mean of its scores after the same layout's text_prompt()
+// for each.
 std::span<const Value> neutral_states();
 
 // What the assistant has said before an option's words are scored, for models with a chat template: once nothing, once

@@ -51,6 +51,43 @@ TEST(LettersPrompt, TakesTheLabelsThatItIsGiven) {
   EXPECT_NE(prompt.user.find(R"("letter": "AZ")"), std::string::npos);
 }
 
+std::string shared_part(const Prompt& prompt) { return prompt.user.substr(0, prompt.shared_bytes); }
+
+TEST(LettersPrompt, QuestionFirstHasTheSameMembersInAnotherOrder) {
+  const Prompt prompt =
+      letters_prompt(Value("Charged twice."), refund_question(), label_codes(), Layout::kQuestionFirst);
+  EXPECT_EQ(prompt.version, "direct-options-question-first-v1");
+  EXPECT_EQ(prompt.system, letters_prompt(Value(""), refund_question(), label_codes()).system);
+  EXPECT_EQ(prompt.user,
+            R"({"criterion": "What does the customer want?", "options": )"
+            R"([{"letter": "A", "description": "Wants \"money\" back"}, {"letter": "B", "description": "how_to"}], )"
+            R"("evidence": "Charged twice."})");
+  EXPECT_EQ(prompt.base_cue, "\nAnswer:");
+}
+
+TEST(LettersPrompt, SharesThroughTheStateOrThroughTheOptions) {
+  EXPECT_EQ(shared_part(letters_prompt(Value("a \"b\""), refund_question(), label_codes())),
+            R"({"evidence": "a \"b\"")");
+  EXPECT_EQ(shared_part(letters_prompt(Value("a"), refund_question(), label_codes(), Layout::kQuestionFirst)),
+            R"({"criterion": "What does the customer want?", "options": )"
+            R"([{"letter": "A", "description": "Wants \"money\" back"}, {"letter": "B", "description": "how_to"}])");
+}
+
+TEST(TextPrompt, QuestionFirstTurnsTheOrderRound) {
+  const Prompt prompt = text_prompt(Value("Line"), refund_question(), Layout::kQuestionFirst);
+  EXPECT_EQ(prompt.user, "What does the customer want?\n\nLine");
+  EXPECT_EQ(prompt.version, "option-text-question-first-v1");
+  EXPECT_EQ(prompt.system, "");
+  EXPECT_EQ(prompt.base_cue, "\nAnswer:");
+}
+
+TEST(TextPrompt, SharesTheStateOrTheQuestion) {
+  const Value state(Value::Array{Value("a"), Value(true)});
+  EXPECT_EQ(shared_part(text_prompt(state, yes_no_question())), R"(["a", true])");
+  EXPECT_EQ(shared_part(text_prompt(state, yes_no_question(), Layout::kQuestionFirst)), "Is it open?");
+  EXPECT_EQ(shared_part(text_prompt(Value(""), yes_no_question())), "");
+}
+
 TEST(TextPrompt, ShowsTheStateAndTheQuestionButNoOption) {
   const Prompt prompt = text_prompt(Value("Line \"one\"\n"), refund_question());
   EXPECT_EQ(prompt.user, "Line \"one\"\n\n\nWhat does the customer want?");
@@ -62,6 +99,11 @@ TEST(TextPrompt, ShowsTheStateAndTheQuestionButNoOption) {
 TEST(TextPrompt, ShowsAStructuredStateAsJson) {
   const Value state(Value::Array{Value("a"), Value(true)});
   EXPECT_EQ(text_prompt(state, yes_no_question()).user, "[\"a\", true]\n\nIs it open?");
+}
+
+TEST(PromptDeathTest, ALayoutIsAlwaysNamed) {
+  EXPECT_DEATH(text_prompt(Value("s"), yes_no_question(), Layout::kAuto), "");
+  EXPECT_DEATH(letters_prompt(Value("s"), refund_question(), label_codes(), Layout::kAuto), "");
 }
 
 TEST(TextPrompt, HasNeutralStates) {

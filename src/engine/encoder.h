@@ -17,12 +17,33 @@ struct PromptText {
   std::string system;  // empty: no system turn (a template may still write its own)
   std::string user;
   std::string base_cue;  // what a model without a chat template reads after the user text, such as "\nAnswer:"
+  std::size_t shared_bytes = 0;  // the first bytes of the user text that other prompts may share
 };
 
 struct EncodedPrompt {
   std::string text;  // the whole rendered prompt, template included
   Tokens tokens;     // exactly one BOS where the vocabulary wants one
+  // How many first tokens lie wholly before the user text (the template's and the system's), before the end of its
+  // shared bytes, and before its end. They depend on the prompt's own bytes alone.
+  // 0 <= head_tokens <= shared_tokens <= user_tokens < tokens.size().
+  std::int32_t head_tokens = 0;
+  std::int32_t shared_tokens = 0;
+  std::int32_t user_tokens = 0;
 };
+
+// How many first tokens have their pieces' bytes within the first `bytes`; never all of them.
+// `piece_bytes(token)` is a piece's length.
+template <typename PieceBytes>
+std::int32_t tokens_within(const Tokens& tokens, std::size_t bytes, const PieceBytes& piece_bytes) {
+  std::size_t end = 0;
+  std::int32_t count = 0;
+  while (count + 1 < static_cast<std::int32_t>(tokens.size())) {
+    end += piece_bytes(tokens[static_cast<std::size_t>(count)]);
+    if (end > bytes) break;
+    count++;
+  }
+  return count;
+}
 
 class Encoder {
  public:

@@ -10,6 +10,8 @@ struct llama_context_params;
 namespace assay::engine {
 
 // One stream of cells for all sequences, outputs for a batch's reads only, no pooling. REQUIRES: options without zeros.
+// Places for rows: the longest request, the prefix cache and some spare.
+std::int32_t context_cells(const ModelOptions& options);
 llama_context_params context_params(const ModelOptions& options, std::int32_t sequences_max);
 
 }  // namespace assay::engine

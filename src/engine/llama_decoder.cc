@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -11,15 +10,19 @@
 #include "engine/llama_computed.h"
 #include "engine/llama_context.h"
 #include "engine/llama_model.h"
+#include "engine/llama_placement.h"
 #include "engine/llama_runtime.h"
 
-// The decision context. Invariants: one llama_decode for each decode(), so logits are addressed by batch row; hidden
+// The decision context. Invariants: one llama_decode for each decode(), so logits are addressed by batch row; the last
+// sequence id is ours, for moving rows in and out; hidden
 // states are copied out of the graph by its evaluation callback, which is asked about every tensor and takes
 // "result_norm", the final norm's output.
 
 namespace assay::engine {
 namespace {
 
+constexpr std::int32_t kSpareCells = 1024;
+constexpr std::int32_t kOutputGroup = 32;  // the largest BitRules::outputs_multiple
 constexpr std::int32_t kOutputRows = 64;  // bounds the logits buffer: 64 rows of a 250k vocabulary are 64 MB
 
 struct FreeContext {
@@ -28,7 +31,7 @@ struct FreeContext {
 
 class LlamaDecoder final : public Decoder {
  public:
-  explicit LlamaDecoder(const LlamaModel& model) : model_(model) {}
+  LlamaDecoder(const LlamaModel& model, const BitRules& rules) : model_(model) { limits_.rules = rules; }
 
   Status open() {
     const ModelOptions& options = model_.options();
@@ -41,11 +44,15 @@ class LlamaDecoder final : public Decoder {
     }
     limits_ = {.batch_rows_max = static_cast<std::int32_t>(llama_n_batch(context_.get())),
                .output_rows_max = static_cast<std::int32_t>(params.n_outputs_max),
-               .sequences_max = options.sequences_max,
-               .cells_max = options.context_tokens,
+               .sequences_max = options.sequences_max - 1,
+               .cells = static_cast<std::int32_t>(llama_n_ctx(context_.get())),
+               .path_rows_max = options.context_tokens,
                .vocabulary_tokens = llama_vocab_n_tokens(model_.vocabulary()),
                .hidden_size = llama_model_n_embd(model_.handle()),
-               .whole_sequences_only = model_.recurrent()};
+               .whole_sequences_only = model_.recurrent(),
+               .rules = limits_.rules};
+    own_sequence_ = limits_.sequences_max;
+    limits_.places_rows = place_rows(context_.get(), placement_);
     return {};
   }
 
@@ -60,10 +67,6 @@ class LlamaDecoder final : public Decoder {
     const std::int32_t outcome = llama_decode(context_.get(), batch_);
     want_hidden_ = false;
     if (outcome == 0) return {};
-    // After an abort or a failure llama.cpp rolls back only a part: drop every sequence of this batch.
-    std::set<SequenceId> touched;
-    for (const BatchRow& row : rows) touched.insert(row.sequences.begin(), row.sequences.end());
-    for (const SequenceId sequence : touched) release(sequence);
     return Error{ErrorCode::kInternal,
                  "The model's decode failed with code " + std::to_string(outcome) + ": " + take_llama_error(), ""};
   }
@@ -86,14 +89,43 @@ class LlamaDecoder final : public Decoder {
     return std::span<const float>(hidden_).subspan(index * size, size);
   }
 
-  void fork(SequenceId from, SequenceId to) override {
-    llama_memory_seq_cp(llama_get_memory(context_.get()), from, to, -1, -1);
+  void fork(SequenceId from, SequenceId to) override { llama_memory_seq_cp(memory(), from, to, -1, -1); }
+  void release(SequenceId sequence) override { llama_memory_seq_rm(memory(), sequence, -1, -1); }
+  void reset() override { llama_memory_clear(memory(), true); }
+
+  std::string save(SequenceId sequence, std::int32_t from_position) override {
+    SequenceId source = sequence;
+    if (!limits_.whole_sequences_only) {
+      llama_memory_seq_cp(memory(), sequence, own_sequence_, from_position, -1);
+      source = own_sequence_;
+    }
+    std::string bytes(llama_state_seq_get_size(context_.get(), source), '\0');
+    const std::size_t written = llama_state_seq_get_data(
+        context_.get(), reinterpret_cast<std::uint8_t*>(bytes.data()), bytes.size(), source);
+    if (source == own_sequence_) release(own_sequence_);
+    bytes.resize(written);
+    return bytes;
   }
-  void release(SequenceId sequence) override {
-    llama_memory_seq_rm(llama_get_memory(context_.get()), sequence, -1, -1);
+
+  bool restore(SequenceId sequence, std::span<const Cell> cells, const std::string& saved) override {
+    const SequenceId target = limits_.whole_sequences_only ? sequence : own_sequence_;
+    placement_.restore_cells.assign(cells.begin(), cells.end());
+    const std::size_t read = llama_state_seq_set_data(
+        context_.get(), reinterpret_cast<const std::uint8_t*>(saved.data()), saved.size(), target);
+    if (read != saved.size()) {
+      release(target);
+      release(sequence);
+      return false;
+    }
+    if (target == sequence) return true;
+    llama_memory_seq_cp(memory(), own_sequence_, sequence, -1, -1);
+    release(own_sequence_);
+    return true;
   }
 
  private:
+  llama_memory_t memory() const { return llama_get_memory(context_.get()); }
+
   // Lays the rows out as llama.cpp wants them: parallel arrays.
   void fill(std::span<const BatchRow> rows) {
     tokens_.clear();
@@ -101,7 +133,9 @@ class LlamaDecoder final : public Decoder {
     counts_.clear();
     sequences_.clear();
     flags_.clear();
+    placement_.clear();
     for (const BatchRow& row : rows) {
+      placement_.add(*std::min_element(row.sequences.begin(), row.sequences.end()), row.position, row.cell);
       tokens_.push_back(row.token);
       positions_.push_back(row.position);
       counts_.push_back(static_cast<std::int32_t>(row.sequences.size()));
@@ -129,7 +163,9 @@ class LlamaDecoder final : public Decoder {
   }
 
   const LlamaModel& model_;
+  Placement placement_;
   std::unique_ptr<llama_context, FreeContext> context_;
+  SequenceId own_sequence_ = 0;
   DecoderLimits limits_;
   llama_batch batch_ = {};
   std::vector<llama_token> tokens_;
@@ -143,26 +179,33 @@ class LlamaDecoder final : public Decoder {
 
 }  // namespace
 
+std::int32_t context_cells(const ModelOptions& options) {
+  // The longest request, what is kept for later ones, and what alignment costs.
+  return options.context_tokens + options.cache_tokens + kSpareCells;
+}
+
 llama_context_params context_params(const ModelOptions& options, std::int32_t sequences_max) {
   llama_context_params params = llama_context_default_params();
-  params.n_ctx = static_cast<std::uint32_t>(options.context_tokens);
+  params.n_ctx = static_cast<std::uint32_t>(context_cells(options));
   params.n_batch = static_cast<std::uint32_t>(options.batch_tokens);
   params.n_ubatch = params.n_batch;
   params.n_seq_max = static_cast<std::uint32_t>(sequences_max);
-  params.n_outputs_max = static_cast<std::uint32_t>(std::max(kOutputRows, sequences_max));
+  // llama.cpp wants as many outputs as sequences; the logits of so many rows are allocated.
+  const std::int32_t groups = (std::max(kOutputRows, sequences_max) + kOutputGroup - 1) / kOutputGroup;
+  params.n_outputs_max = static_cast<std::uint32_t>(groups * kOutputGroup);
   params.n_outputs_max_per_seq = 0;
   params.n_threads = options.threads;
   params.n_threads_batch = options.threads;
   params.pooling_type = LLAMA_POOLING_TYPE_NONE;
-  params.flash_attn_type = options.flash_attention ? LLAMA_FLASH_ATTN_TYPE_ENABLED : LLAMA_FLASH_ATTN_TYPE_DISABLED;
+  params.flash_attn_type = options.flash_attention ? LLAMA_FLASH_ATTN_TYPE_AUTO : LLAMA_FLASH_ATTN_TYPE_DISABLED;
   params.kv_unified = true;
   params.swa_full = true;
   params.no_perf = true;
   return params;
 }
 
-Result<std::unique_ptr<Decoder>> LlamaModel::make_decoder() const {
-  auto decoder = std::make_unique<LlamaDecoder>(*this);
+Result<std::unique_ptr<Decoder>> LlamaModel::make_decoder(const BitRules& rules) const {
+  auto decoder = std::make_unique<LlamaDecoder>(*this, rules);
   if (Status status = decoder->open(); !status.ok()) return status.error();
   return std::unique_ptr<Decoder>(std::move(decoder));
 }

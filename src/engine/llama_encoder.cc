@@ -197,7 +197,33 @@ Result<EncodedPrompt> LlamaEncoder::encode_prompt(const PromptText& prompt) cons
   }
   Result<Tokens> tokens = tokenize(*chat);
   if (!tokens.ok()) return tokens.error();
-  return EncodedPrompt{.text = std::move(chat->text), .tokens = std::move(tokens).value()};
+  EncodedPrompt encoded{.text = {}, .tokens = std::move(tokens).value()};
+  add_cuts(prompt, *chat, encoded);
+  encoded.text = std::move(chat->text);
+  return encoded;
+}
+
+void LlamaEncoder::add_cuts(const PromptText& prompt, const RenderedChat& chat, EncodedPrompt& encoded) const {
+  // Where the user text stands in the rendered one: the last content that reads so.
+  const std::string user = trimmed(prompt.user);
+  const std::string content = content_of(chat);
+  const std::size_t in_content = content.rfind(user);
+  std::size_t start = 0;
+  for (std::size_t seen = 0; start < chat.text.size(); start++) {
+    if (chat.is_content[start] && seen++ == in_content) break;
+  }
+  const std::size_t cut_off = prompt.user.find(user);  // the template may have trimmed the front
+  const std::size_t shared = prompt.shared_bytes > cut_off ? prompt.shared_bytes - cut_off : 0;
+  const bool added_begin = !encoded.tokens.empty() && encoded.tokens.front() == llama_vocab_bos(vocabulary_) &&
+                           !chat.text.starts_with(piece(encoded.tokens.front()));
+  const std::size_t before = added_begin ? piece(encoded.tokens.front()).size() : 0;
+  const auto bytes = [this](TokenId token) {
+    const std::int32_t length = llama_token_to_piece(vocabulary_, token, nullptr, 0, 0, true);
+    return static_cast<std::size_t>(length < 0 ? -length : length);
+  };
+  encoded.head_tokens = tokens_within(encoded.tokens, before + start, bytes);
+  encoded.shared_tokens = tokens_within(encoded.tokens, before + start + std::min(shared, user.size()), bytes);
+  encoded.user_tokens = tokens_within(encoded.tokens, before + start + user.size(), bytes);
 }
 
 Result<Tokens> LlamaEncoder::tokenize(const RenderedChat& chat) const {

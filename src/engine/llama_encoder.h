@@ -48,6 +48,7 @@ class LlamaEncoder final : public Encoder {
   void find_answer_ends();
 
   Result<RenderedChat> render(const PromptText& prompt) const;
+  void add_cuts(const PromptText& prompt, const RenderedChat& chat, EncodedPrompt& encoded) const;
   Result<Tokens> tokenize(const RenderedChat& chat) const;
   // Content alone, with no special token in the result.
   Result<Tokens> tokenize_content(std::string_view text) const;

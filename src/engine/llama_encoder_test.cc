@@ -43,6 +43,14 @@ const std::vector<Family> kFamilies = {{"ggml-vocab-qwen2.gguf", kChatml},
                                        {"ggml-vocab-llama-bpe.gguf", kChatml},
                                        {"ggml-vocab-gpt-neox.gguf", ""}};
 
+// Also those whose tokenizer puts a space in front of a text (SPM, UGM) or knows no merges.
+const std::vector<Family> kCutFamilies = {
+    {"ggml-vocab-qwen2.gguf", kChatml},        {"ggml-vocab-llama-spm.gguf", kLlama2},
+    {"ggml-vocab-gemma-4.gguf", kGemma},       {"ggml-vocab-llama-bpe.gguf", kChatml},
+    {"ggml-vocab-gpt-neox.gguf", ""},          {"ggml-vocab-phi-3.gguf", kChatml},
+    {"ggml-vocab-llama-spm.gguf", ""},         {"ggml-vocab-qwen35.gguf", kChatml},
+    {"ggml-vocab-deepseek-llm.gguf", kChatml}, {"ggml-vocab-baichuan.gguf", kLlama2}};
+
 struct Opened {
   std::unique_ptr<LlamaModel> model;
   std::unique_ptr<LlamaEncoder> encoder;
@@ -137,6 +145,87 @@ TEST(LlamaEncoder, ExactlyOneBeginOfText) {
     if (llama_vocab_get_add_bos(opened.model->vocabulary())) {
       EXPECT_EQ(prompt->tokens.front(), begin) << family.vocabulary;
     }
+  }
+}
+
+// Two questions on one state, or one question on two states: what comes first is shared.
+struct SharedPair {
+  std::string first;
+  std::string second;
+  std::string other_second;
+};
+const std::vector<SharedPair> kShared = {
+    {"The parcel arrived at noon.", "\n\nDid it arrive?", "\n\nWas it late, and by how many days?"},
+    {R"({"evidence": "He said: \"no\" – 🙂")", R"(, "criterion": "Polite?"})",
+     R"(, "criterion": "Angry?", "x": 1})"},
+    {"Où est mon colis ? 12345", "\n\nWhere?", "\n\n北京?"},
+    {"ends with a space ", "\n\nWhere?", "\n\nWhen?"}};
+
+EncodedPrompt encoded(const LlamaEncoder& encoder, const std::string& system, const std::string& first,
+                      const std::string& second) {
+  Result<EncodedPrompt> prompt = encoder.encode_prompt(
+      {.system = system, .user = first + second, .base_cue = "\nAnswer:", .shared_bytes = first.size()});
+  EXPECT_TRUE(prompt.ok()) << (prompt.ok() ? "" : prompt.error().message);
+  return prompt.ok() ? std::move(prompt).value() : EncodedPrompt{.tokens = {0}};
+}
+
+Tokens first_tokens(const EncodedPrompt& prompt, std::int32_t count) {
+  return {prompt.tokens.begin(), prompt.tokens.begin() + count};
+}
+
+std::string text_of(const LlamaEncoder& encoder, const Tokens& tokens) {
+  std::string text;
+  for (const TokenId token : tokens) text += encoder.piece(token);
+  return text;
+}
+
+void expect_in_order(const EncodedPrompt& prompt) {
+  EXPECT_LE(0, prompt.head_tokens);
+  EXPECT_LE(prompt.head_tokens, prompt.shared_tokens);
+  EXPECT_LE(prompt.shared_tokens, prompt.user_tokens);
+  EXPECT_LT(prompt.user_tokens, std::ssize(prompt.tokens));
+}
+
+TEST(LlamaEncoder, PromptsThatBeginAlikeAreCutAlike) {
+  for (const Family& family : kCutFamilies) {
+    const Opened opened = open(family.vocabulary, family.chat_template);
+    ASSERT_NE(opened.encoder, nullptr);
+    for (const SharedPair& pair : kShared) {
+      for (const std::string system : {"", "Apply the criterion. Choose one."}) {
+        SCOPED_TRACE(std::string(family.vocabulary) + " " + pair.first + " " + system);
+        const EncodedPrompt one = encoded(*opened.encoder, system, pair.first, pair.second);
+        const EncodedPrompt two = encoded(*opened.encoder, system, pair.first, pair.other_second);
+        expect_in_order(one);
+        expect_in_order(two);
+        ASSERT_EQ(one.head_tokens, two.head_tokens);
+        ASSERT_EQ(one.shared_tokens, two.shared_tokens);
+        EXPECT_EQ(first_tokens(one, one.shared_tokens), first_tokens(two, two.shared_tokens));
+        // Not a token of the second text, and almost all of the first.
+        const std::string shared = text_of(*opened.encoder, first_tokens(one, one.shared_tokens));
+        const std::size_t at = shared.rfind(pair.first.substr(0, 10));
+        ASSERT_NE(at, std::string::npos) << shared;
+        EXPECT_LE(shared.size() - at, pair.first.size()) << shared;
+        EXPECT_GE(shared.size() - at + 8, pair.first.size()) << shared;
+        const std::string head = text_of(*opened.encoder, first_tokens(one, one.head_tokens));
+        EXPECT_EQ(head.find(pair.first.substr(0, 8)), std::string::npos) << head;
+        EXPECT_GE(head.size() + 8, at) << head;
+        // What follows the user text belongs to no cut: there the template, or the cue of a model without one.
+        EXPECT_NE(text_of(*opened.encoder, one.tokens), text_of(*opened.encoder, first_tokens(one, one.user_tokens)));
+      }
+    }
+  }
+}
+
+TEST(LlamaEncoder, ThePartBeforeTheUserTextIsTheSameWhateverTheUserTextIs) {
+  for (const Family& family : kCutFamilies) {
+    const Opened opened = open(family.vocabulary, family.chat_template);
+    ASSERT_NE(opened.encoder, nullptr);
+    const EncodedPrompt one = encoded(*opened.encoder, "Decide.", "", "The parcel arrived.");
+    const EncodedPrompt two = encoded(*opened.encoder, "Decide.", "Decide. {", "\"a\": 1}");
+    EXPECT_EQ(one.head_tokens, two.head_tokens) << family.vocabulary;
+    EXPECT_EQ(first_tokens(one, one.head_tokens), first_tokens(two, two.head_tokens)) << family.vocabulary;
+    EXPECT_EQ(one.shared_tokens, one.head_tokens) << family.vocabulary;  // nothing is said to be shared
+    EXPECT_GT(one.head_tokens, 0) << family.vocabulary;
   }
 }
 

@@ -14,6 +14,7 @@
 namespace assay::engine {
 namespace {
 
+constexpr std::int32_t kBatchTokensMin = 64;  // BitRules::rows_min
 constexpr std::int32_t kDefaultContextTokens = 8192;
 constexpr std::int32_t kRecurrentSequences = 17;  // a recurrent state costs tens of MiB a sequence
 
@@ -36,10 +37,10 @@ bool on_progress(float share, void* user_data) {
 }  // namespace
 
 Result<ModelOptions> settle_options(ModelOptions options, const ModelFacts& facts) {
-  if (options.threads < 0 || options.context_tokens < 0 || options.batch_tokens < 1 || options.sequences_max < 2 ||
-      options.sequences_max > 256) {
+  if (options.threads < 0 || options.context_tokens < 0 || options.batch_tokens < kBatchTokensMin ||
+      options.sequences_max < 8 || options.sequences_max > 256 || options.cache_tokens < 0) {
     return invalid_argument("model",
-                            "threads and context_tokens must be >= 0, batch_tokens >= 1, sequences_max in 2..256.");
+                            "threads, context_tokens and cache_tokens must be >= 0, batch_tokens >= 64, sequences_max in 8..256.");
   }
   if (options.threads == 0) options.threads = usable_cores();
   if (options.context_tokens == 0) {
@@ -48,7 +49,6 @@ Result<ModelOptions> settle_options(ModelOptions options, const ModelFacts& fact
     options.context_tokens = trained > 0 ? trained : kDefaultContextTokens;
   }
   if (facts.recurrent) options.sequences_max = std::min(options.sequences_max, kRecurrentSequences);
-  options.batch_tokens = std::min(options.batch_tokens, options.context_tokens);
   return options;
 }
 

@@ -61,7 +61,7 @@ class LlamaModel {
   std::uint64_t memory_needed_bytes() const { return memory_needed_bytes_; }
 
   // A context of its own on these weights. REQUIRES: this outlives it. Errors: kOutOfMemory.
-  Result<std::unique_ptr<Decoder>> make_decoder() const;
+  Result<std::unique_ptr<Decoder>> make_decoder(const BitRules& rules = {}) const;
 
  private:
   LlamaModel(llama_model* model, ModelFacts facts, ModelOptions options)

@@ -27,7 +27,7 @@ int decode_once(const LlamaModel& model) {
   const DecoderLimits limits = (*decoder)->limits();
   std::vector<BatchRow> rows;
   for (std::int32_t i = 0; i < std::min(kRows, limits.batch_rows_max); i++) {
-    rows.push_back({.token = (i * 7 + 3) % limits.vocabulary_tokens, .position = i, .sequences = {0}, .output = false});
+    rows.push_back({.token = (i * 7 + 3) % limits.vocabulary_tokens, .position = i, .cell = i, .sequences = {0}});
   }
   rows.back().output = true;
   if (!(*decoder)->decode(rows, false).ok()) return kNoDecode;

@@ -49,7 +49,10 @@ Status check_options(const HttpServerOptions& options) {
 }
 
 HttpRequest request_of(const char* method, const server_http_req& from) {
-  HttpRequest request{.method = method, .path = from.path, .headers = {}, .body = from.body};
+  HttpRequest request{.method = method, .path = from.path, .headers = {}, .body = from.body, .disconnected = {}};
+  // A copy: what it points to lives as long as the layer's request only. It holds the socket's number, and looks
+  // whether the other side has closed.
+  request.disconnected = from.should_stop;
   request.headers.assign(from.headers.begin(), from.headers.end());
   return request;
 }

@@ -5,8 +5,7 @@
 //   ... load the model, build the Routes ...
 //   (*server)->set_ready(routes);
 //   ... wait for a signal ...
-//   routes.set_draining();
-//   (*server)->stop();
+//   shut_down(routes, *decider, [&] { (*server)->stop(); }, grace_ms);      // shutdown.h
 
 #include <memory>
 #include <string>
@@ -36,7 +35,7 @@ struct HttpServerOptions {
 // bodies above 100 MiB get a 413 without a text; OPTIONS gets an empty 200; a missing or wrong key gets its own 401;
 // requests before set_ready() get its own 503; GET /sw.js gets a script that removes an old web interface; the Server
 // header says llama.cpp. A client that leaves while its request waits for a thread costs nothing; one that leaves later
-// is decided for nobody.
+// is noticed by HttpRequest::disconnected. One that closes only its sending side counts as gone too.
 class HttpServer {
  public:
   // Binds and listens. Until set_ready() every request gets 503. Errors: kInvalidArgument for options that make no

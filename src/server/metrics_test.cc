@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -9,35 +13,118 @@
 namespace assay::server {
 namespace {
 
-bool has_line(const Metrics& metrics, const std::string& line) {
-  return ("\n" + metrics.text()).find("\n" + line + "\n") != std::string::npos;
+bool has_line(const std::string& text, const std::string& line) {
+  return ("\n" + text).find("\n" + line + "\n") != std::string::npos;
 }
 
-TEST(Metrics, BeginAtZeroWithHelpAndType) {
-  EXPECT_EQ(Metrics().text(),
-            "# HELP assay_requests_total HTTP requests answered, by route and status.\n"
-            "# TYPE assay_requests_total counter\n"
-            "# HELP assay_requests_in_flight HTTP requests being answered now.\n"
-            "# TYPE assay_requests_in_flight gauge\n"
-            "assay_requests_in_flight 0\n"
-            "# HELP assay_refusals_total Requests that ended with an error, by reason.\n"
-            "# TYPE assay_refusals_total counter\n"
-            "# HELP assay_questions_total Questions answered, by readout.\n"
-            "# TYPE assay_questions_total counter\n"
-            "# HELP assay_input_tokens_total Prompt tokens of answered requests, shared ones once.\n"
-            "# TYPE assay_input_tokens_total counter\n"
-            "assay_input_tokens_total 0\n"
-            "# HELP assay_computed_rows_total Rows that the model computed for answered requests.\n"
-            "# TYPE assay_computed_rows_total counter\n"
-            "assay_computed_rows_total 0\n"
-            "# HELP assay_queue_seconds_total Time that answered requests waited.\n"
-            "# TYPE assay_queue_seconds_total counter\n"
-            "assay_queue_seconds_total 0\n"
-            "# HELP assay_compute_seconds_total Time that answered requests were computed.\n"
-            "# TYPE assay_compute_seconds_total counter\n"
-            "assay_compute_seconds_total 0\n"
-            "# HELP assay_request_seconds Time from a request's body to its reply.\n"
-            "# TYPE assay_request_seconds histogram\n");
+bool has_line(const Metrics& metrics, const std::string& line) { return has_line(metrics.text({}), line); }
+
+// The names in a text's lines of this kind ("HELP" or "TYPE").
+std::vector<std::string> names_of(const std::string& text, const std::string& kind) {
+  std::vector<std::string> names;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("# " + kind + " ")) continue;
+    const std::size_t begin = kind.size() + 3;
+    names.push_back(line.substr(begin, line.find(' ', begin) - begin));
+  }
+  return names;
+}
+
+TEST(Metrics, BeginAtZero) {
+  const std::string text = Metrics().text({});
+  EXPECT_TRUE(
+      text.starts_with("# HELP assay_requests_total HTTP requests answered, by route and status.\n"
+                       "# TYPE assay_requests_total counter\n"
+                       "# HELP assay_requests_in_flight HTTP requests being answered now.\n"
+                       "# TYPE assay_requests_in_flight gauge\n"
+                       "assay_requests_in_flight 0\n"));
+  for (const char* line :
+       {"assay_input_tokens_total 0", "assay_computed_rows_total 0", "assay_queue_seconds_total 0",
+        "assay_compute_seconds_total 0", "assay_queue_wait_seconds_bucket{le=\"+Inf\"} 0",
+        "assay_queue_wait_seconds_sum 0", "assay_queue_wait_seconds_count 0", "assay_engine_rows_per_second 0"}) {
+    EXPECT_TRUE(has_line(text, line)) << line;
+  }
+}
+
+TEST(Metrics, HaveHelpAndTypeOnceEachAndCountersEndInTotal) {
+  const std::string text = Metrics().text({});
+  const std::vector<std::string> names = names_of(text, "TYPE");
+  EXPECT_EQ(names_of(text, "HELP"), names);
+  EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), names.size());
+  EXPECT_EQ(names.size(), 30u);
+  for (const std::string& name : names) {
+    EXPECT_TRUE(name.starts_with("assay_")) << name;
+    EXPECT_EQ(text.find("# TYPE " + name + " counter\n") != std::string::npos, name.ends_with("_total")) << name;
+  }
+}
+
+TEST(Metrics, AreAllExplained) {
+  std::ifstream file(std::string(ASSAY_SOURCE_DIR) + "/docs/metrics.md");
+  const std::string page((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  for (const std::string& name : names_of(Metrics().text({}), "TYPE")) {
+    EXPECT_NE(page.find("`" + name + "`"), std::string::npos) << name;
+  }
+}
+
+TEST(Metrics, TellWhatTheEngineSays) {
+  const EngineStats engine{.queued = 1,
+                           .running = 2,
+                           .cells = 3,
+                           .cells_used = 4,
+                           .cached_prefixes = 5,
+                           .cached_prefix_tokens = 6,
+                           .rows_per_second = 7.5,
+                           .steps = 8,
+                           .rows = 9,
+                           .padding_rows = 10,
+                           .step_seconds = 11.25,
+                           .jobs = 12,
+                           .jobs_cancelled = 13,
+                           .jobs_late = 14,
+                           .failed_steps = 15,
+                           .prefix_lookup_tokens = 16,
+                           .prefix_hit_tokens = 17,
+                           .prefix_evictions = 18,
+                           .answer_cache_hits = 19,
+                           .answer_cache_misses = 20};
+  const std::string text = Metrics().text(engine);
+  for (const char* line : {"assay_engine_queued 1",
+                           "assay_engine_running 2",
+                           "assay_engine_cells 3",
+                           "assay_engine_cells_used 4",
+                           "assay_engine_cached_prefixes 5",
+                           "assay_engine_cached_prefix_tokens 6",
+                           "assay_engine_rows_per_second 7.5",
+                           "assay_engine_steps_total 8",
+                           "assay_engine_rows_total 9",
+                           "assay_engine_padding_rows_total 10",
+                           "assay_engine_step_seconds_total 11.25",
+                           "assay_engine_jobs_total 12",
+                           "assay_engine_jobs_cancelled_total 13",
+                           "assay_engine_jobs_late_total 14",
+                           "assay_engine_failed_steps_total 15",
+                           "assay_engine_prefix_lookup_tokens_total 16",
+                           "assay_engine_prefix_hit_tokens_total 17",
+                           "assay_engine_prefix_evictions_total 18",
+                           "assay_answer_cache_hits_total 19",
+                           "assay_answer_cache_misses_total 20"}) {
+    EXPECT_TRUE(has_line(text, line)) << line;
+  }
+}
+
+TEST(Metrics, SpreadTheWaitsOfReplies) {
+  Metrics metrics;
+  for (const double queue_ms : {0.0, 300.0, 300.0, 90000.0}) {
+    metrics.count_reply({.answers = {}, .queue_ms = queue_ms});
+  }
+  EXPECT_TRUE(has_line(metrics, R"(assay_queue_wait_seconds_bucket{le="0.001"} 1)"));
+  EXPECT_TRUE(has_line(metrics, R"(assay_queue_wait_seconds_bucket{le="0.25"} 1)"));
+  EXPECT_TRUE(has_line(metrics, R"(assay_queue_wait_seconds_bucket{le="0.5"} 3)"));
+  EXPECT_TRUE(has_line(metrics, R"(assay_queue_wait_seconds_bucket{le="60"} 3)"));
+  EXPECT_TRUE(has_line(metrics, R"(assay_queue_wait_seconds_bucket{le="+Inf"} 4)"));
+  EXPECT_TRUE(has_line(metrics, "assay_queue_wait_seconds_sum 90.6"));
+  EXPECT_TRUE(has_line(metrics, "assay_queue_wait_seconds_count 4"));
 }
 
 TEST(Metrics, CountRequestsByRouteAndStatus) {

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <exception>
 #include <new>
 #include <random>
 
 #include "base/log.h"
+#include "base/sha256.h"
 #include "server/wire_reply.h"
 
 namespace assay::server {
@@ -16,6 +18,8 @@ namespace {
 
 constexpr std::size_t kRequestIdCharsMax = 128;
 constexpr std::size_t kShownPathBytesMax = 200;
+constexpr std::size_t kClientHexDigits = 16;
+constexpr double kRetryAfterSecondsMax = 3600;
 
 char ascii_lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
@@ -80,6 +84,19 @@ Error no_such_path(const HttpRequest& request) {
   return Error{ErrorCode::kNotFound, std::move(message), ""};
 }
 
+WireHeaders wire_headers(const HttpRequest& request) {
+  WireHeaders headers;
+  if (const std::string* timeout = find_header(request, "x-timeout-ms")) headers.timeout_ms = *timeout;
+  if (const std::string* priority = find_header(request, "x-priority")) headers.priority = *priority;
+  return headers;
+}
+
+// The value of Retry-After: whole seconds, at least 1, whatever was estimated.
+std::string retry_after_text(double seconds) {
+  const double bounded = seconds > 1 ? std::min(seconds, kRetryAfterSecondsMax) : 1;  // NaN is 1
+  return std::to_string(static_cast<int>(std::ceil(bounded)));
+}
+
 // Faults of ours: what happened goes to the log only.
 bool is_our_fault(ErrorCode code) { return code == ErrorCode::kInternal || code == ErrorCode::kIo; }
 
@@ -96,6 +113,16 @@ const std::string* find_header(const HttpRequest& request, std::string_view name
     if (equal_ignoring_case(key, name)) return &value;
   }
   return nullptr;
+}
+
+std::string client_of(const HttpRequest& request) {
+  const std::string* given = find_header(request, "authorization");
+  if (given == nullptr || given->empty()) given = find_header(request, "x-api-key");
+  if (given == nullptr) return "";
+  constexpr std::string_view kScheme = "Bearer ";
+  std::string_view key = *given;
+  if (key.starts_with(kScheme)) key.remove_prefix(kScheme.size());
+  return key.empty() ? "" : sha256_hex(key).substr(0, kClientHexDigits);
 }
 
 bool is_json_media_type(std::string_view content_type) {
@@ -140,7 +167,9 @@ HttpReply Routes::handle(const HttpRequest& request) {
     const std::string id = given != nullptr && is_sane_request_id(*given) ? *given : new_request_id();
     Served served = serve(request, id);
     served.reply.headers.emplace_back("x-request-id", id);
-    if (served.reply.status == 503) served.reply.headers.emplace_back("Retry-After", "1");
+    if (served.reply.status == 503 || served.reply.status == 429) {
+      served.reply.headers.emplace_back("Retry-After", retry_after_text(served.retry_after_seconds));
+    }
     metrics_.finish_request({.route = find_route(request.path) != nullptr ? request.path : "other",
                              .readout = served.readout,
                              .status = served.reply.status,
@@ -185,7 +214,7 @@ Routes::Served Routes::serve_known(const HttpRequest& request, const std::string
   }
   if (request.path == "/metrics") {
     reply.content_type = kMetricsMediaType;
-    reply.body = metrics_.text();
+    reply.body = metrics_.text(decider_.stats());
     return {.reply = std::move(reply)};
   }
   return decide(request, request_id);
@@ -212,14 +241,16 @@ Status Routes::check_decide(const HttpRequest& request) const {
 Routes::Served Routes::decide(const HttpRequest& request, const std::string& request_id) {
   const Status checked = check_decide(request);
   if (!checked.ok()) return refuse(checked.error(), http_status(checked.error().code), request_id);
-  Result<Served> served = decide_body(request.body);
+  Result<Served> served = decide_body(request);
   if (served.ok()) return std::move(served).value();
   return refuse(served.error(), semif_status(served.error().code), request_id);
 }
 
-Result<Routes::Served> Routes::decide_body(const std::string& body) {
-  const Result<WireRequest> wire = parse_semif_request(body, options_.wire);
+Result<Routes::Served> Routes::decide_body(const HttpRequest& request) {
+  Result<WireRequest> wire = parse_semif_request(request.body, options_.wire, wire_headers(request));
   if (!wire.ok()) return wire.error();
+  wire->request.client = client_of(request);
+  wire->request.cancelled = request.disconnected;
   const Result<DecisionReply> decided = decider_.decide(wire->request);
   if (!decided.ok()) return semif_error(wire.value(), decided.error());
   Result<std::string> text = semif_reply(wire.value(), decided.value(), decider_.report());
@@ -238,6 +269,7 @@ Routes::Served Routes::refuse(Error error, int status, const std::string& reques
     error.field.clear();
   }
   Served served;
+  served.retry_after_seconds = error.retry_after_seconds;
   served.reply.status = status;
   served.reply.body = error_body(error);
   return served;
@@ -249,10 +281,13 @@ std::string Routes::status_word() const {
 }
 
 HttpReply Routes::health_reply() const {
+  const EngineStats engine = decider_.stats();
   const Health health{.status = status_word(),
                       .context_tokens = decider_.report().context_tokens,
                       .limits = options_.wire,
-                      .in_flight = decider_.in_flight()};
+                      .in_flight = decider_.in_flight(),
+                      .queued = engine.queued,
+                      .running = engine.running};
   HttpReply reply;
   reply.status = health.status == "ok" ? 200 : 503;
   reply.body = health_body(health);

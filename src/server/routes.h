@@ -13,6 +13,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -30,6 +31,9 @@ struct HttpRequest {
   std::string path;                                          // without the query
   std::vector<std::pair<std::string, std::string>> headers;  // names in any case
   std::string body;
+  // True once the client has gone. May be empty; may be called from any thread. After the reply it can still be called
+  // and means nothing.
+  std::function<bool()> disconnected;
 };
 
 struct HttpReply {
@@ -60,9 +64,10 @@ class Routes {
   Routes& operator=(const Routes&) = delete;
 
   // Answers any request; blocks while a decision is computed; lets no exception out. Every reply has an x-request-id
-  // header: the client's own when it is 1..128 visible ASCII characters, else a new one. Every 503 has Retry-After.
-  // Errors are {"error", "code", …} (wire_reply.h): 400, 404, 405 with Allow, 413, 415, 500, 503 and what
-  // semif_status() gives. Texts of our own faults go to the log, not to the client.
+  // header: the client's own when it is 1..128 visible ASCII characters, else a new one. Every 429 and 503 has
+  // Retry-After: whole seconds, at least 1. Errors are {"error", "code", …} (wire_reply.h): 400, 404, 405 with Allow,
+  // 413, 415, 429, 499, 500, 503 and 504 as semif_status() says. Texts of our own faults go to the log, not to the
+  // client.
   HttpReply handle(const HttpRequest& request);
 
   // From now on health and ping say 503, and so do new decisions. Idempotent.
@@ -71,13 +76,14 @@ class Routes {
  private:
   struct Served {
     HttpReply reply;
-    std::string readout = "none";  // for the metrics
+    std::string readout = "none";    // for the metrics
+    double retry_after_seconds = 0;  // of an error; 0: not known
   };
 
   Served serve(const HttpRequest& request, const std::string& request_id);
   Served serve_known(const HttpRequest& request, const std::string& request_id);
   Served decide(const HttpRequest& request, const std::string& request_id);
-  Result<Served> decide_body(const std::string& body);
+  Result<Served> decide_body(const HttpRequest& request);
   Status check_decide(const HttpRequest& request) const;
   Served refuse(Error error, int status, const std::string& request_id);
   HttpReply health_reply() const;
@@ -96,6 +102,10 @@ class Routes {
 
 // The value of the header with this name (ASCII case ignored), the first of several; nullptr when there is none.
 const std::string* find_header(const HttpRequest& request, std::string_view name);
+// Who asks, by the API key that came with the request, found as the HTTP layer finds it: the Authorization header
+// without a leading "Bearer ", else X-Api-Key. The first 16 hex digits of the key's SHA-256, never the key; empty
+// without one.
+std::string client_of(const HttpRequest& request);
 // True for application/json with or without parameters, in any case.
 bool is_json_media_type(std::string_view content_type);
 // The known path that a client most likely meant; empty when none is near.

@@ -27,6 +27,11 @@ class RoutesTest : public ::testing::Test {
   HttpReply post(const std::string& path, const std::string& body, const std::string& type = "application/json") {
     return routes_.handle({.method = "POST", .path = path, .headers = {{"Content-Type", type}}, .body = body});
   }
+  // A decision whose request has these headers too.
+  HttpReply post_with(std::vector<std::pair<std::string, std::string>> headers) {
+    headers.emplace_back("Content-Type", "application/json");
+    return routes_.handle({.method = "POST", .path = "/v1/decide", .headers = std::move(headers), .body = kBody});
+  }
   // The answer when the decider ends with this error.
   HttpReply post_when(ErrorCode code) {
     decider_.answer_with([code](const DecisionRequest&) -> Result<DecisionReply> {
@@ -54,13 +59,14 @@ class RoutesTest : public ::testing::Test {
 };
 
 TEST_F(RoutesTest, HealthTellsTheLimitsOfOneRequest) {
-  decider_.set_in_flight(2);
+  decider_.set_in_flight(9);
+  decider_.set_stats({.queued = 6, .running = 2});
   const HttpReply reply = get("/health");
   EXPECT_EQ(reply.status, 200);
   EXPECT_EQ(reply.content_type, "application/json");
   EXPECT_EQ(reply.body,
             R"({"status": "ok", "limits": {"context_tokens": 4096, "options_max": 1024, "questions_max": 256, )"
-            R"("body_bytes_max": 1000}, "in_flight": 2})");
+            R"("body_bytes_max": 1000}, "in_flight": 9, "queued": 6, "running": 2})");
 }
 
 TEST_F(RoutesTest, PingAndHealthAre503WhenNothingCanBeDecided) {
@@ -85,6 +91,81 @@ TEST_F(RoutesTest, ModelsAndMetricsAnswer) {
   EXPECT_NE(metrics.body.find(R"(assay_requests_total{route="/v1/models",status="200"} 1)"), std::string::npos);
 }
 
+TEST_F(RoutesTest, MetricsTellWhatTheEngineDoes) {
+  decider_.set_stats({.queued = 4, .jobs_cancelled = 3});
+  const std::string text = get("/metrics").body;
+  EXPECT_NE(text.find("\nassay_engine_queued 4\n"), std::string::npos);
+  EXPECT_NE(text.find("\nassay_engine_jobs_cancelled_total 3\n"), std::string::npos);
+}
+
+TEST_F(RoutesTest, HeadersGiveTimeoutAndPriority) {
+  EXPECT_EQ(post_with({{"X-Timeout-Ms", "250"}, {"X-PRIORITY", "bulk"}}).status, 200);
+  EXPECT_EQ(decider_.last_request().timeout_ms, 250);
+  EXPECT_EQ(decider_.last_request().priority, Priority::kBulk);
+  const HttpReply bad = post_with({{"x-timeout-ms", "soon"}});
+  EXPECT_EQ(bad.status, 400);
+  EXPECT_EQ(text(bad, "field"), "x-timeout-ms");
+  EXPECT_EQ(text(post_with({{"x-priority", "high"}}), "field"), "x-priority");
+  EXPECT_EQ(decider_.decided(), 1);
+}
+
+TEST_F(RoutesTest, TheClientIsAHashOfItsKey) {
+  const auto client_with = [this](const std::string& name, const std::string& value) {
+    EXPECT_EQ(post_with({{name, value}}).status, 200);
+    return decider_.last_request().client;
+  };
+  // sha256("abc") = ba7816bf 8f01cfea 4141...
+  EXPECT_EQ(client_with("Authorization", "Bearer abc"), "ba7816bf8f01cfea");
+  EXPECT_EQ(client_with("X-API-Key", "abc"), "ba7816bf8f01cfea");
+  EXPECT_EQ(client_with("X-Other", "abc"), "");
+  EXPECT_EQ(client_with("Authorization", "Bearer "), "");
+  EXPECT_NE(client_with("Authorization", "Bearer abd"), "ba7816bf8f01cfea");
+  EXPECT_EQ(post_with({{"authorization", "Bearer abc"}, {"x-api-key", "other"}}).status, 200);
+  EXPECT_EQ(decider_.last_request().client, "ba7816bf8f01cfea");
+}
+
+TEST_F(RoutesTest, TheDeciderCanAskWhetherTheClientIsThere) {
+  std::atomic<bool> gone{false};
+  decider_.answer_with([&gone](const DecisionRequest& request) -> Result<DecisionReply> {
+    if (!request.cancelled || request.cancelled()) return Error{ErrorCode::kInternal, "gone too early", ""};
+    gone.store(true);
+    if (request.cancelled()) return Error{ErrorCode::kCancelled, "the client went away", ""};
+    return testing::FakeDecider::equal_chances(request);
+  });
+  HttpRequest request{.method = "POST",
+                      .path = "/v1/decide",
+                      .headers = {{"Content-Type", "application/json"}},
+                      .body = kBody,
+                      .disconnected = [&gone] { return gone.load(); }};
+  EXPECT_EQ(routes_.handle(request).status, 499);
+  EXPECT_NE(metrics_.text({}).find(R"(assay_refusals_total{reason="cancelled"} 1)"), std::string::npos);
+}
+
+TEST_F(RoutesTest, WithoutAConnectionNobodyIsAsked) {
+  EXPECT_EQ(post("/v1/decide", kBody).status, 200);
+  EXPECT_FALSE(decider_.last_request().cancelled);
+}
+
+TEST_F(RoutesTest, RetryAfterIsWholeSecondsAndAtLeastOne) {
+  const auto retry_after = [this](ErrorCode code, double seconds) {
+    decider_.answer_with([code, seconds](const DecisionRequest&) -> Result<DecisionReply> {
+      return Error{code, "not now", "", seconds};
+    });
+    return header(post("/v1/decide", kBody), "Retry-After");
+  };
+  EXPECT_EQ(retry_after(ErrorCode::kTooBusy, 2.1), "3");
+  EXPECT_EQ(retry_after(ErrorCode::kTooBusy, 2), "2");
+  EXPECT_EQ(retry_after(ErrorCode::kTooBusy, 0.01), "1");
+  EXPECT_EQ(retry_after(ErrorCode::kTooBusy, 0), "1");
+  EXPECT_EQ(retry_after(ErrorCode::kOverloaded, 7.5), "8");
+  EXPECT_EQ(retry_after(ErrorCode::kOverloaded, 0), "1");
+  EXPECT_EQ(retry_after(ErrorCode::kUnavailable, -4), "1");
+  EXPECT_EQ(retry_after(ErrorCode::kTooBusy, 1e300), "3600");
+  EXPECT_EQ(retry_after(ErrorCode::kTooBusy, std::numeric_limits<double>::infinity()), "3600");
+  EXPECT_EQ(retry_after(ErrorCode::kTooBusy, std::numeric_limits<double>::quiet_NaN()), "1");
+  EXPECT_EQ(retry_after(ErrorCode::kDeadline, 5), "");
+}
+
 TEST_F(RoutesTest, DecidesTheSameOnBothPaths) {
   for (const char* path : {"/v1/decide", "/invocations"}) {
     const HttpReply reply = post(path, kBody);
@@ -92,9 +173,9 @@ TEST_F(RoutesTest, DecidesTheSameOnBothPaths) {
     EXPECT_NE(reply.body.find(R"("option_ids": ["a", "b"], "probabilities": [0.5, 0.5])"), std::string::npos);
   }
   EXPECT_EQ(decider_.decided(), 2);
-  EXPECT_NE(metrics_.text().find(R"(assay_request_seconds_count{route="/invocations",readout="letters"} 1)"),
+  EXPECT_NE(metrics_.text({}).find(R"(assay_request_seconds_count{route="/invocations",readout="letters"} 1)"),
             std::string::npos);
-  EXPECT_NE(metrics_.text().find("assay_input_tokens_total 14"), std::string::npos);
+  EXPECT_NE(metrics_.text({}).find("assay_input_tokens_total 14"), std::string::npos);
 }
 
 TEST_F(RoutesTest, AWrongMethodOnAKnownPathIs405WithAllow) {
@@ -116,7 +197,7 @@ TEST_F(RoutesTest, AnUnknownPathIs404AndNamesTheRightOne) {
   EXPECT_EQ(text(reply, "code"), "not_found");
   EXPECT_EQ(text(get("/v1/model"), "error"), "no route /v1/model; did you mean GET /v1/models?");
   EXPECT_NE(text(get("/"), "error").find("this server has GET /health"), std::string::npos);
-  EXPECT_NE(metrics_.text().find(R"(assay_requests_total{route="other",status="404"} 3)"), std::string::npos);
+  EXPECT_NE(metrics_.text({}).find(R"(assay_requests_total{route="other",status="404"} 3)"), std::string::npos);
 }
 
 TEST(NearestPath, KnowsOtherServersNamesAndSlips) {
@@ -159,11 +240,19 @@ TEST_F(RoutesTest, EachErrorOfTheDeciderHasItsStatus) {
   EXPECT_EQ(post_when(ErrorCode::kInvalidArgument).status, 400);
   EXPECT_EQ(post_when(ErrorCode::kTooLong).status, 400);
   EXPECT_EQ(post_when(ErrorCode::kOverloaded).status, 503);
+  EXPECT_EQ(post_when(ErrorCode::kTooBusy).status, 429);
   EXPECT_EQ(post_when(ErrorCode::kUnavailable).status, 503);
   EXPECT_EQ(post_when(ErrorCode::kDeadline).status, 504);
   EXPECT_EQ(post_when(ErrorCode::kCancelled).status, 499);
   EXPECT_EQ(post_when(ErrorCode::kNonfiniteLogits).status, 500);
   EXPECT_EQ(post_when(ErrorCode::kOutOfMemory).status, 500);
+  for (const char* reason : {"overloaded", "too_busy", "unavailable", "deadline", "cancelled"}) {
+    EXPECT_NE(metrics_.text({}).find(std::string("assay_refusals_total{reason=\"") + reason + "\"} 1"),
+              std::string::npos)
+        << reason;
+  }
+  EXPECT_EQ(text(post_when(ErrorCode::kTooBusy), "retryable"), "true");
+  EXPECT_EQ(text(post_when(ErrorCode::kDeadline), "retryable"), "");
   const HttpReply busy = post_when(ErrorCode::kOverloaded);
   EXPECT_EQ(header(busy, "Retry-After"), "1");
   EXPECT_EQ(text(busy, "retryable"), "true");
@@ -193,7 +282,7 @@ TEST_F(RoutesTest, OutOfMemoryIsAnAnswerToo) {
   const HttpReply reply = post("/v1/decide", kBody);
   EXPECT_EQ(reply.status, 500);
   EXPECT_EQ(text(reply, "code"), "out_of_memory");
-  EXPECT_NE(metrics_.text().find("assay_requests_in_flight 0"), std::string::npos);
+  EXPECT_NE(metrics_.text({}).find("assay_requests_in_flight 0"), std::string::npos);
 }
 
 TEST_F(RoutesTest, ANumberThatIsNotFiniteIsAnErrorAndNeverJson) {
@@ -244,7 +333,7 @@ TEST_F(RoutesTest, MeasuresEachRequestByTheClock) {
     return testing::FakeDecider::equal_chances(request);
   });
   EXPECT_EQ(post("/v1/decide", kBody).status, 200);
-  EXPECT_NE(metrics_.text().find(R"(assay_request_seconds_sum{route="/v1/decide",readout="letters"} 0.25)"),
+  EXPECT_NE(metrics_.text({}).find(R"(assay_request_seconds_sum{route="/v1/decide",readout="letters"} 0.25)"),
             std::string::npos);
 }
 

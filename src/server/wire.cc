@@ -2,8 +2,10 @@
 // caller puts its own part of the path before it. So no path is built while all is well.
 #include "server/wire.h"
 
+#include <charconv>
 #include <optional>
 #include <set>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -179,30 +181,94 @@ Status read_readout(const Value& value, DecisionRequest& request) {
   return {};
 }
 
+Status read_layout(const Value& value, DecisionRequest& request) {
+  const std::string name = value.string() == nullptr ? "" : *value.string();
+  const std::optional<Layout> layout = layout_from_name(name);
+  if (!layout.has_value()) {
+    return invalid_argument("x_layout", "must be \"auto\", \"state_first\" or \"question_first\"");
+  }
+  request.layout = *layout;
+  return {};
+}
+
+Status read_priority(const std::string& field, const std::string& name, DecisionRequest& request) {
+  const std::optional<Priority> priority = priority_from_name(name);
+  if (!priority.has_value()) return invalid_argument(field, "must be \"interactive\" or \"bulk\"");
+  request.priority = *priority;
+  return {};
+}
+
+// The number that fills the whole text. No text of a number too large for a double is one.
+std::optional<double> number_of(const std::string& text) {
+  double number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, code] = std::from_chars(text.data(), end, number);
+  if (code != std::errc() || rest != end) return std::nullopt;
+  return number;
+}
+
+std::optional<double> number_of(const Value& value) {
+  if (value.number() != nullptr) return *value.number();
+  return value.integer() == nullptr ? std::nullopt : number_of(value.integer()->digits);
+}
+
+Status read_timeout(const std::string& field, std::optional<double> timeout_ms, DecisionRequest& request) {
+  // Written so that NaN, which a header can spell, is refused.
+  const bool good = timeout_ms.has_value() && *timeout_ms > 0 && *timeout_ms <= kTimeoutMsMax;
+  if (!good) {
+    return invalid_argument(field, "must be a number above 0 and at most " +
+                                       std::to_string(static_cast<int>(kTimeoutMsMax)) +
+                                       " (milliseconds); leave it out for the server's own");
+  }
+  request.timeout_ms = *timeout_ms;
+  return {};
+}
+
+// A setting that is Assay's own and not a decision; nothing when the key is none.
+std::optional<Status> read_setting(const Value::Member& member, DecisionRequest& request) {
+  const auto& [key, value] = member;
+  if (key == "timeout_ms" || key == "x_timeout_ms") return read_timeout(key, number_of(value), request);
+  if (key == "x_priority") return read_priority(key, value.string() == nullptr ? "" : *value.string(), request);
+  if (key == "x_readout") return read_readout(value, request);
+  if (key == "x_layout") return read_layout(value, request);
+  if (key == "x_explain") return read_flag(member, request.explain);
+  if (key == "x_hidden_state") return read_flag(member, request.hidden_state);
+  if (key == "x_receipt") return read_flag(member, request.receipt);
+  return std::nullopt;
+}
+
 // Everything at the top but the decisions themselves.
-Status read_settings(const Value::Object& top, DecisionRequest& request) {
-  for (const Value::Member& member : top) {
+Status read_settings(const Value& top, DecisionRequest& request) {
+  if (top.find("timeout_ms") != nullptr && top.find("x_timeout_ms") != nullptr) {
+    return invalid_argument("x_timeout_ms", "is another name of timeout_ms; give one of them");
+  }
+  for (const Value::Member& member : *top.object()) {
     const std::string& key = member.first;
-    Status read;
-    if (key == "x_readout") {
-      read = read_readout(member.second, request);
-    } else if (key == "x_explain") {
-      read = read_flag(member, request.explain);
-    } else if (key == "x_hidden_state") {
-      read = read_flag(member, request.hidden_state);
+    if (const std::optional<Status> read = read_setting(member, request); read.has_value()) {
+      if (!read->ok()) return *read;
     } else if (key != "decision" && key != "decisions" && !key.starts_with("x_")) {
       return invalid_argument(key.substr(0, 100),
-                              "is not known here; a body holds decision or decisions, and keys that begin with x_");
+                              "is not known here; a body holds decision or decisions, timeout_ms, "
+                              "and keys that begin with x_");
     }
-    if (!read.ok()) return read;
   }
   return {};
 }
 
-Result<WireRequest> read_request(const Value& top, const WireOptions& limits) {
+Status read_headers(const WireHeaders& headers, DecisionRequest& request) {
+  if (headers.timeout_ms.has_value()) {
+    const Status read = read_timeout("x-timeout-ms", number_of(*headers.timeout_ms), request);
+    if (!read.ok()) return read;
+  }
+  return headers.priority.has_value() ? read_priority("x-priority", *headers.priority, request) : Status();
+}
+
+Result<WireRequest> read_request(const Value& top, const WireOptions& limits, const WireHeaders& headers) {
   if (!top.is_object()) return invalid_argument("", "the body must be a JSON object with decision or decisions");
   WireRequest wire;
-  const Status settings = read_settings(*top.object(), wire.request);
+  // First the headers, then the body's fields over them.
+  Status settings = read_headers(headers, wire.request);
+  if (settings.ok()) settings = read_settings(top, wire.request);
   if (!settings.ok()) return settings.error();
   const Value* one = top.find("decision");
   const Value* many = top.find("decisions");
@@ -223,7 +289,7 @@ QuestionType implied_question_type(const std::vector<Option>& options) {
   return count_from_zero(options) ? QuestionType::kScale : QuestionType::kChoice;
 }
 
-Result<WireRequest> parse_semif_request(std::string_view body, const WireOptions& options) {
+Result<WireRequest> parse_semif_request(std::string_view body, const WireOptions& options, const WireHeaders& headers) {
   if (body.size() > options.body_bytes_max) {
     return Error{ErrorCode::kTooLong,
                  "the body has " + std::to_string(body.size()) + " bytes; the limit is " +
@@ -232,7 +298,7 @@ Result<WireRequest> parse_semif_request(std::string_view body, const WireOptions
   }
   const Result<Value> top = parse_json(body);
   if (!top.ok()) return top.error();
-  Result<WireRequest> wire = read_request(top.value(), options);
+  Result<WireRequest> wire = read_request(top.value(), options, headers);
   if (wire.ok() || wire.error().field.empty()) return wire;
   Error error = wire.error();
   error.message.insert(0, error.field + " ");
@@ -249,7 +315,8 @@ Error semif_error(const WireRequest& wire, Error error) {
     if (!wire.single) root = "decisions" + from.substr(9, close - 8);
     rest = from.substr(close + 1);
     if (rest == ".text") rest = ".question";
-  } else if (from == "readout" || from == "hidden_state") {
+  } else if (from == "readout" || from == "layout" || from == "hidden_state" || from == "receipt" ||
+             from == "priority") {
     root = "x_" + from;
   } else if (from == "questions") {
     root = wire.single ? "decision" : "decisions";

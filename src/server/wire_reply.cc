@@ -84,6 +84,7 @@ Value explanation(const Answer& answer) {
 Value model_value(const ModelReport& model) {
   Value::Object object = {{"id", text_value(model.id)}, {"architecture", text_value(model.architecture)}};
   if (!model.sha256.empty()) object.emplace_back("sha256", text_value(model.sha256));
+  object.emplace_back("deterministic", Value(model.deterministic));
   object.emplace_back("serving_config", Value(Value::Object{{"context_tokens", count_value(model.context_tokens)},
                                                             {"threads", count_value(model.threads)},
                                                             {"chat_template", text_value(model.chat_template)},
@@ -109,6 +110,7 @@ Value::Object result_of(const Answer& answer, const Value& model, const Decision
   if (answer.argmax_token.has_value()) result.emplace_back("full_vocab_argmax_id", count_value(*answer.argmax_token));
   if (!answer.prompt_sha256.empty()) result.emplace_back("prompt_sha256", text_value(answer.prompt_sha256));
   result.emplace_back("prompt_version", text_value(answer.prompt_version));
+  result.emplace_back("layout", Value(layout_name(answer.layout)));
   result.emplace_back("model", model);
   result.emplace_back("readout", Value(readout_name(answer.readout)));
   result.emplace_back("probability_status", Value(answer.calibrated ? "calibrated" : "uncalibrated"));
@@ -127,10 +129,25 @@ Value timing_of(const DecisionReply& reply, const ModelReport& model) {
   return Value(Value::Object{{"batch_size", size_value(reply.answers.size())},
                              {"input_tokens", count_value(reply.input_tokens)},
                              {"computed_rows", count_value(reply.computed_rows)},
+                             {"cached_tokens", count_value(reply.cached_tokens)},
                              {"queue_seconds", Value(reply.queue_ms / 1e3)},
                              {"forward_seconds", Value(reply.compute_ms / 1e3)},
                              {"total_seconds", Value(total_seconds(reply))},
                              {"max_request_tokens", count_value(model.context_tokens)}});
+}
+
+Value receipt_value(const Receipt& receipt) {
+  return Value(Value::Object{{"model", text_value(receipt.model)},
+                             {"build", text_value(receipt.build)},
+                             {"settings", text_value(receipt.settings)},
+                             {"tokens", text_value(receipt.tokens)},
+                             {"scores", text_value(receipt.scores)}});
+}
+
+// What is said of the reply as a whole, behind its results.
+void add_extras(Value::Object& body, const DecisionReply& reply) {
+  if (reply.from_answer_cache) body.emplace_back("x_answer_cache", Value(true));
+  if (reply.receipt.has_value()) body.emplace_back("x_receipt", receipt_value(*reply.receipt));
 }
 
 Value number_or_null(double number) { return std::isfinite(number) ? Value(number) : Value(); }
@@ -180,6 +197,9 @@ Value meta_of(const ModelReport& model) {
                         {"letter_label_count", count_value(model.letter_label_count)},
                         {"readout", Value(readout_name(model.readout))},
                         {"readout_source", text_value(model.readout_source)},
+                        {"layout", Value(layout_name(model.layout))},
+                        {"deterministic", Value(model.deterministic)},
+                        {"determinism", text_value(model.determinism)},
                         {"check", list_of(model.check, check_score)},
                         {"reliability", reliability_of(model)},
                         {"warnings", list_of(model.warnings, [](const std::string& w) { return text_value(w); })}};
@@ -200,21 +220,26 @@ Result<std::string> semif_reply(const WireRequest& wire, const DecisionReply& re
   const Status finite = check_finite(reply);
   if (!finite.ok()) return finite.error();
   const Value model_object = model_value(model);
+  Value::Object body;
   if (wire.single) {
     Value::Object result = result_of(reply.answers.front(), model_object, wire.request);
     result.emplace_back("forward_seconds", Value(reply.compute_ms / 1e3));
     result.emplace_back("total_seconds", Value(total_seconds(reply)));
-    return to_json_text(Value(Value::Object{{"result", Value(std::move(result))}}));
+    body.emplace_back("result", Value(std::move(result)));
+  } else {
+    const auto convert = [&](const Answer& answer) { return Value(result_of(answer, model_object, wire.request)); };
+    body.emplace_back("results", list_of(reply.answers, convert));
+    body.emplace_back("timing", timing_of(reply, model));
   }
-  const auto convert = [&](const Answer& answer) { return Value(result_of(answer, model_object, wire.request)); };
-  return to_json_text(
-      Value(Value::Object{{"results", list_of(reply.answers, convert)}, {"timing", timing_of(reply, model)}}));
+  add_extras(body, reply);
+  return to_json_text(Value(std::move(body)));
 }
 
 std::string error_body(const Error& error) {
   Value::Object body = {{"error", text_value(error.message)}, {"code", Value(error_name(error.code))}};
   if (!error.field.empty()) body.emplace_back("field", text_value(error.field));
-  if (error.code == ErrorCode::kOverloaded || error.code == ErrorCode::kUnavailable) {
+  if (error.code == ErrorCode::kOverloaded || error.code == ErrorCode::kTooBusy ||
+      error.code == ErrorCode::kUnavailable) {
     body.emplace_back("retryable", Value(true));
   }
   return to_json_text(Value(std::move(body)));
@@ -246,7 +271,9 @@ std::string health_body(const Health& health) {
                              {"body_bytes_max", size_value(health.limits.body_bytes_max)}});
   return to_json_text(Value(Value::Object{{"status", text_value(health.status)},
                                           {"limits", std::move(limits)},
-                                          {"in_flight", size_value(health.in_flight)}}));
+                                          {"in_flight", size_value(health.in_flight)},
+                                          {"queued", size_value(health.queued)},
+                                          {"running", size_value(health.running)}}));
 }
 
 std::string ping_body(const std::string& status) {

@@ -15,8 +15,9 @@ inline constexpr const char* kReleaseDate = "2026-11-29";
 inline constexpr std::int64_t kReleaseUnixSeconds = 1795910400;  // the same day, 00:00 UTC
 
 // The body of a decided request: {"result": R} for a single decision, {"results": [R, …], "timing": T} otherwise, with
-// SemIf's field names. What was not measured is not written. kNonfiniteLogits when any number is NaN or infinite: no
-// such reply is ever written. REQUIRES: `reply` answers `wire`.
+// SemIf's field names, and behind them x_answer_cache and x_receipt where there is something to say. What was not
+// measured is not written. kNonfiniteLogits when any number is NaN or infinite: no such reply is ever written.
+// REQUIRES: `reply` answers `wire`.
 Result<std::string> semif_reply(const WireRequest& wire, const DecisionReply& reply, const ModelReport& model);
 
 // {"error": text, "code": name, "field": path, "retryable": true}: field only when there is one, retryable only when
@@ -32,9 +33,11 @@ struct Health {
   std::string status;  // "ok", "draining" or "failed"
   std::int32_t context_tokens = 0;
   WireOptions limits;
-  std::size_t in_flight = 0;
+  std::size_t in_flight = 0;  // requests accepted and not yet answered
+  std::size_t queued = 0;     // jobs that hold nothing of the model yet
+  std::size_t running = 0;    // jobs partly computed
 };
-// {"status": …, "limits": {what one request may hold}, "in_flight": n}
+// {"status": …, "limits": {what one request may hold}, "in_flight": n, "queued": n, "running": n}
 std::string health_body(const Health& health);
 
 // {"status": …}: GET /ping.

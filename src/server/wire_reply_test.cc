@@ -69,7 +69,8 @@ TEST(SemifReply, WritesASingleResultWithSemifsNames) {
   EXPECT_EQ(text, R"({"result": {"id": "q0", "option_ids": ["a", "b"], "probabilities": [1.0, 0.1], )"
                   R"("option_logits": [20.0, -0.5], "answer_token_ids": [32, 33], "input_tokens": 40, )"
                   R"("allowed_token_mass": 0.75, "full_vocab_argmax_id": 32, "prompt_sha256": "ab12", )"
-                  R"("prompt_version": "direct-options-v1", "model": {"id": "tiny", "architecture": "llama", )"
+                  R"("prompt_version": "direct-options-v1", "layout": "state_first", )"
+                  R"("model": {"id": "tiny", "architecture": "llama", "deterministic": false, )"
                   R"("serving_config": {"context_tokens": 4096, "threads": 0, "chat_template": "", "system_role": "", )"
                   R"("thinking": "", "readout": "text", "readout_source": "check", "extra_buffers": true}}, )"
                   R"("readout": "letters", "probability_status": "uncalibrated", "reliability": "reliable", )"
@@ -84,8 +85,39 @@ TEST(SemifReply, WritesSharedResultsWithOneTiming) {
   EXPECT_EQ(*(*body->find("results")->array())[1].find("id")->string(), "q1");
   EXPECT_EQ((*body->find("results")->array())[1].find("total_seconds"), nullptr);
   EXPECT_EQ(to_json_text(*body->find("timing")),
-            R"({"batch_size": 2, "input_tokens": 50, "computed_rows": 44, "queue_seconds": 0.5, )"
-            R"("forward_seconds": 1.5, "total_seconds": 2.0, "max_request_tokens": 4096})");
+            R"({"batch_size": 2, "input_tokens": 50, "computed_rows": 44, "cached_tokens": 0, )"
+            R"("queue_seconds": 0.5, "forward_seconds": 1.5, "total_seconds": 2.0, "max_request_tokens": 4096})");
+}
+
+TEST(SemifReply, TellsLayoutDeterminismAndCachedTokens) {
+  DecisionReply reply = reply_of(2);
+  reply.cached_tokens = 31;
+  reply.answers[1].layout = Layout::kQuestionFirst;
+  ModelReport report = model();
+  report.deterministic = true;
+  const std::string text = text_of(semif_reply(request_of(2), reply, report));
+  const Result<Value> body = parse_json(text);
+  ASSERT_TRUE(body.ok()) << text;
+  const Value::Array& results = *body->find("results")->array();
+  EXPECT_EQ(*results[0].find("layout")->string(), "state_first");
+  EXPECT_EQ(*results[1].find("layout")->string(), "question_first");
+  EXPECT_TRUE(*results[1].find("model")->find("deterministic")->boolean());
+  EXPECT_EQ(body->find("timing")->find("cached_tokens")->integer()->digits, "31");
+}
+
+TEST(SemifReply, ShowsTheReceiptAndTheAnswerCacheBehindTheResults) {
+  for (const std::size_t questions : {1u, 2u}) {
+    DecisionReply reply = reply_of(questions);
+    const std::string without = text_of(semif_reply(request_of(questions), reply, model()));
+    EXPECT_EQ(without.find("x_receipt"), std::string::npos);
+    EXPECT_EQ(without.find("x_answer_cache"), std::string::npos);
+    reply.from_answer_cache = true;
+    reply.receipt = {.model = "m1", .build = "b2", .settings = "s3", .tokens = "t4", .scores = "c5"};
+    const std::string text = text_of(semif_reply(request_of(questions), reply, model()));
+    EXPECT_EQ(text, without.substr(0, without.size() - 1) +
+                        R"(, "x_answer_cache": true, "x_receipt": {"model": "m1", "build": "b2", "settings": "s3", )"
+                        R"("tokens": "t4", "scores": "c5"}})");
+  }
 }
 
 TEST(SemifReply, StaysAListForOneSharedDecision) {
@@ -168,6 +200,9 @@ TEST(ErrorBody, SaysWhatWhereAndWhetherToTryAgain) {
             R"({"error": "decision.id is missing", "code": "invalid_argument", "field": "decision.id"})");
   EXPECT_EQ(error_body(Error{ErrorCode::kOverloaded, "busy", ""}),
             R"({"error": "busy", "code": "overloaded", "retryable": true})");
+  EXPECT_EQ(error_body(Error{ErrorCode::kTooBusy, "later", "", 12.5}),
+            R"({"error": "later", "code": "too_busy", "retryable": true})");
+  EXPECT_EQ(error_body(Error{ErrorCode::kDeadline, "late", ""}), R"({"error": "late", "code": "deadline"})");
   EXPECT_EQ(error_body(Error{ErrorCode::kUnavailable, "stopping", ""}),
             R"({"error": "stopping", "code": "unavailable", "retryable": true})");
   EXPECT_EQ(error_body(Error{ErrorCode::kInternal, "bad \xFF byte", ""}),
@@ -193,10 +228,24 @@ TEST(ModelsBody, NamesTheModelAndItsAliasesAndNoPath) {
   EXPECT_EQ(text.find("secret"), std::string::npos);
 }
 
-TEST(HealthBody, TellsTheLimitsOfOneRequest) {
-  EXPECT_EQ(health_body({.status = "ok", .context_tokens = 8192, .limits = {}, .in_flight = 3}),
-            R"({"status": "ok", "limits": {"context_tokens": 8192, "options_max": 1024, "questions_max": 256, )"
-            R"("body_bytes_max": 26214400}, "in_flight": 3})");
+TEST(ModelsBody, TellsLayoutAndDeterminism) {
+  ModelReport report = model();
+  report.layout = Layout::kQuestionFirst;
+  report.deterministic = true;
+  report.determinism = "checked \"at load\"";
+  const Result<Value> body = parse_json(models_body(report));
+  ASSERT_TRUE(body.ok());
+  const Value& meta = *(*body->find("data")->array())[0].find("meta");
+  EXPECT_EQ(*meta.find("layout")->string(), "question_first");
+  EXPECT_TRUE(*meta.find("deterministic")->boolean());
+  EXPECT_EQ(*meta.find("determinism")->string(), "checked \"at load\"");
+}
+
+TEST(HealthBody, TellsTheLimitsOfOneRequestAndTheLoad) {
+  EXPECT_EQ(
+      health_body({.status = "ok", .context_tokens = 8192, .limits = {}, .in_flight = 3, .queued = 1, .running = 2}),
+      R"({"status": "ok", "limits": {"context_tokens": 8192, "options_max": 1024, "questions_max": 256, )"
+      R"("body_bytes_max": 26214400}, "in_flight": 3, "queued": 1, "running": 2})");
   EXPECT_EQ(ping_body("ok"), R"({"status": "ok"})");
 }
 

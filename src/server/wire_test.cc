@@ -95,6 +95,81 @@ TEST(SemifRequest, UnderstandsItsOwnSettings) {
   expect_refused(single(one, R"(,"x_hidden_state":"yes")"), "x_hidden_state", "true or false");
 }
 
+// The request of a body with `more` at its top; the headers may say something too.
+Result<WireRequest> parse_with(const std::string& more, const WireHeaders& headers = {}) {
+  return parse_semif_request(single(decision("a", "\"s\""), more), WireOptions(), headers);
+}
+
+TEST(SemifRequest, UnderstandsWhatDecidesWhenAndHow) {
+  const Result<WireRequest> plain = parse_with("");
+  ASSERT_TRUE(plain.ok());
+  EXPECT_EQ(plain->request.timeout_ms, 0);
+  EXPECT_EQ(plain->request.priority, Priority::kInteractive);
+  EXPECT_EQ(plain->request.layout, Layout::kAuto);
+  EXPECT_FALSE(plain->request.receipt);
+  const Result<WireRequest> wire = parse_with(
+      R"(,"timeout_ms":1500,"x_priority":"bulk","x_layout":"question_first","x_receipt":true,"x_client":"me")");
+  ASSERT_TRUE(wire.ok()) << wire.error().message;
+  EXPECT_EQ(wire->request.timeout_ms, 1500);
+  EXPECT_EQ(wire->request.priority, Priority::kBulk);
+  EXPECT_EQ(wire->request.layout, Layout::kQuestionFirst);
+  EXPECT_TRUE(wire->request.receipt);
+  EXPECT_EQ(wire->request.client, "");
+  EXPECT_EQ(parse_with(R"(,"x_timeout_ms":0.5)")->request.timeout_ms, 0.5);
+  EXPECT_EQ(parse_with(R"(,"timeout_ms":3600000)")->request.timeout_ms, 3'600'000);
+  EXPECT_EQ(parse_with(R"(,"timeout_ms":3.6e6)")->request.timeout_ms, 3'600'000);
+  EXPECT_EQ(parse_with(R"(,"x_priority":"interactive","x_layout":"state_first")")->request.layout, Layout::kStateFirst);
+  EXPECT_EQ(parse_with(R"(,"x_layout":"auto")")->request.layout, Layout::kAuto);
+}
+
+TEST(SemifRequest, NamesTheLimitsOfATimeout) {
+  const std::string one = decision("a", "\"s\"");
+  for (const char* bad : {"0", "-1", "0.0", "3600001", "3600000.5", "1e300", "\"5\"", "null", "true", "[1]",
+                          "99999999999999999999999999999999999999999999999999999999999999"}) {
+    for (const std::string key : {"timeout_ms", "x_timeout_ms"}) {
+      expect_refused(single(one, ",\"" + key + "\":" + bad), key, "above 0 and at most 3600000");
+    }
+  }
+  expect_refused(single(one, ",\"timeout_ms\":" + std::string(4000, '9')), "timeout_ms", "at most 3600000");
+  expect_refused(single(one, R"(,"timeout_ms":5,"x_timeout_ms":5)"), "x_timeout_ms", "another name of timeout_ms");
+}
+
+TEST(SemifRequest, NamesTheWordsOfASetting) {
+  const std::string one = decision("a", "\"s\"");
+  for (const char* bad : {"\"low\"", "\"\"", "1", "null", "\"Bulk\""}) {
+    expect_refused(single(one, std::string(",\"x_priority\":") + bad), "x_priority", "\"interactive\" or \"bulk\"");
+    expect_refused(single(one, std::string(",\"x_layout\":") + bad), "x_layout",
+                   "\"auto\", \"state_first\" or \"question_first\"");
+  }
+  expect_refused(single(one, R"(,"x_receipt":1)"), "x_receipt", "true or false");
+  expect_refused(single(one, R"(,"priority":"bulk")"), "priority", "is not known here");
+}
+
+TEST(SemifRequest, TakesHeadersWhereTheBodyIsSilent) {
+  const WireHeaders headers{.timeout_ms = "250.5", .priority = "bulk"};
+  const Result<WireRequest> silent = parse_with("", headers);
+  ASSERT_TRUE(silent.ok());
+  EXPECT_EQ(silent->request.timeout_ms, 250.5);
+  EXPECT_EQ(silent->request.priority, Priority::kBulk);
+  const Result<WireRequest> spoken = parse_with(R"(,"x_timeout_ms":7,"x_priority":"interactive")", headers);
+  ASSERT_TRUE(spoken.ok());
+  EXPECT_EQ(spoken->request.timeout_ms, 7);
+  EXPECT_EQ(spoken->request.priority, Priority::kInteractive);
+}
+
+TEST(SemifRequest, RefusesAHeaderThatIsNoGoodWhateverTheBodySays) {
+  const std::string settings = R"(,"timeout_ms":7,"x_priority":"bulk")";
+  for (const char* bad : {"", "0", "-5", "nan", "inf", "1e999", "5s", " 5", "3600001", "0x10"}) {
+    const Result<WireRequest> wire = parse_with(settings, {.timeout_ms = bad, .priority = {}});
+    ASSERT_FALSE(wire.ok()) << bad;
+    EXPECT_EQ(wire.error().field, "x-timeout-ms");
+    EXPECT_NE(wire.error().message.find("at most 3600000"), std::string::npos) << wire.error().message;
+  }
+  const Result<WireRequest> wire = parse_with(settings, {.timeout_ms = {}, .priority = "urgent"});
+  ASSERT_FALSE(wire.ok());
+  EXPECT_EQ(wire.error().message, "x-priority must be \"interactive\" or \"bulk\"");
+}
+
 TEST(SemifRequest, NamesThePathOfEveryBadField) {
   const std::string good = decision("a", "\"s\"");
   const auto options = [](const std::string& list) { return single(decision("a", "\"s\"", "", list)); };
@@ -193,6 +268,10 @@ TEST(SemifError, SpeaksOfTheFieldsThatTheBodyHas) {
   EXPECT_EQ(translated("questions[0].text"), "decision.question");
   EXPECT_EQ(translated("state"), "decision.state");
   EXPECT_EQ(translated("readout"), "x_readout");
+  EXPECT_EQ(translated("layout"), "x_layout");
+  EXPECT_EQ(translated("receipt"), "x_receipt");
+  EXPECT_EQ(translated("priority"), "x_priority");
+  EXPECT_EQ(translated("timeout_ms"), "timeout_ms");
   wire.single = false;
   EXPECT_EQ(translated("questions[12].id"), "decisions[12].id");
   EXPECT_EQ(translated("questions"), "decisions");
@@ -202,6 +281,9 @@ TEST(SemifError, SpeaksOfTheFieldsThatTheBodyHas) {
 TEST(SemifStatus, IsBadRequestForTooLong) {
   EXPECT_EQ(semif_status(ErrorCode::kTooLong), 400);
   EXPECT_EQ(semif_status(ErrorCode::kOverloaded), 503);
+  EXPECT_EQ(semif_status(ErrorCode::kTooBusy), 429);
+  EXPECT_EQ(semif_status(ErrorCode::kDeadline), 504);
+  EXPECT_EQ(semif_status(ErrorCode::kCancelled), 499);
   EXPECT_EQ(semif_status(ErrorCode::kNonfiniteLogits), 500);
 }
 

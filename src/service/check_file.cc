@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-constexpr int kFormat = 1;
+constexpr int kFormat = 2;
 
 std::int64_t modified_ns(const std::string& path) {
   std::error_code failure;
@@ -50,6 +50,12 @@ Json to_json(const CheckRecord& record) {
           {"settings", record.settings},
           {"start_check_machine", record.start_check_machine},
           {"extra_buffers", record.extra_buffers},
+          {"bits_key", record.bits_key},
+          {"bits_same", record.bits_same},
+          {"rows_multiple", record.rows_multiple},
+          {"outputs_min", record.outputs_min},
+          {"outputs_multiple", record.outputs_multiple},
+          {"bits_note", record.bits_note},
           {"has_readout", record.has_readout},
           {"readout", readout_name(record.readout)},
           {"scores", scores}};
@@ -63,6 +69,12 @@ CheckRecord from_json(const Json& json) {
   record.settings = json.at("settings");
   record.start_check_machine = json.at("start_check_machine");
   record.extra_buffers = json.at("extra_buffers");
+  record.bits_key = json.at("bits_key");
+  record.bits_same = json.at("bits_same");
+  record.rows_multiple = json.at("rows_multiple");
+  record.outputs_min = json.at("outputs_min");
+  record.outputs_multiple = json.at("outputs_multiple");
+  record.bits_note = json.at("bits_note");
   record.has_readout = json.at("has_readout");
   record.readout = readout_from_name(json.at("readout").get<std::string>()).value_or(Readout::kLetters);
   for (const Json& score : json.at("scores")) {

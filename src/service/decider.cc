@@ -1,13 +1,19 @@
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "decision/readout.h"
 #include "decision/self_check.h"
-#include "decision/self_check_rows.h"
 #include "service/local_decider.h"
+#include "service/receipt.h"
 
 namespace assay::service {
 namespace {
+
+constexpr std::chrono::milliseconds kAskEvery(50);  // whether a request is still wanted
 
 // An error of a part, told in the request's own terms.
 Error in_question(Error error, std::size_t question) {
@@ -31,55 +37,203 @@ void collect_texts(const Value& value, std::vector<const std::string*>& texts) {
 
 }  // namespace
 
+struct LocalDecider::Pass {
+  const DecisionRequest& request;
+  std::shared_ptr<std::atomic<bool>> cancelled = std::make_shared<std::atomic<bool>>(false);
+  std::int64_t deadline_ns = 0;
+  DecisionReply reply;
+};
+
+struct LocalDecider::PriorWork {
+  PriorKey key;
+  PriorCache::Lookup lookup;
+  std::vector<PriorJob> jobs;     // lookup.mine only
+  std::vector<JobFuture> futures;  // of those that were accepted
+  std::optional<Error> refused;
+};
+
 LocalDecider::LocalDecider(std::unique_ptr<engine::Encoder> encoder, std::unique_ptr<engine::Scheduler> scheduler,
-                           LocalDeciderOptions options, ModelReport report)
+                           const Clock& clock, LocalDeciderOptions options, ModelReport report)
     : encoder_(std::move(encoder)),
       scheduler_(std::move(scheduler)),
-      options_(options),
+      clock_(clock),
+      options_(std::move(options)),
       labels_(find_labels(*encoder_)),
       report_(std::move(report)),
-      priors_(options.prior_cache_tokens) {}
+      priors_(options_.prior_cache_tokens),
+      answers_(options_.answer_cache_entries) {}
 
 Result<DecisionReply> LocalDecider::decide(const DecisionRequest& request) {
   const RequestGate::Pass pass(gate_);
   if (!pass) return Error{ErrorCode::kUnavailable, "The server is shutting down.", ""};
-  // 1. What needs no model.
   if (Status status = validate_request(request, options_.limits); !status.ok()) return status.error();
   if (Status status = check_special(request); !status.ok()) return status.error();
-  // 2. Words to tokens.
+  if (!report_.deterministic) return compute(request);
+  if (std::optional<DecisionReply> known = answers_.find(request)) return std::move(*known);
+  Result<DecisionReply> reply = compute(request);
+  if (reply.ok()) answers_.insert(request, *reply);
+  return reply;
+}
+
+Result<std::vector<QuestionPlan>> LocalDecider::plan_questions(const DecisionRequest& request) const {
   const Readout readout = request.readout == Readout::kAuto ? report_.readout : request.readout;
+  const Layout layout = request.layout == Layout::kAuto ? options_.layout : request.layout;
   if (readout == Readout::kHead)
     return invalid_argument("readout", "This model has no decision head; readouts are letters and text.");
   std::vector<QuestionPlan> plans;
   for (std::size_t i = 0; i < request.questions.size(); i++) {
-    Result<QuestionPlan> plan = plan_question(request.state, request.questions[i], readout, labels_, *encoder_);
+    Result<QuestionPlan> plan = plan_question(request.state, request.questions[i], readout, layout, labels_, *encoder_);
     if (!plan.ok()) return in_question(plan.error(), i);
     plans.push_back(std::move(plan).value());
   }
-  // 3. One job: prompts first, so that what they share is counted once, then the answers behind them.
+  return plans;
+}
+
+Result<DecisionReply> LocalDecider::compute(const DecisionRequest& request) {
+  Pass pass{.request = request, .reply = {}};
+  const double timeout_ms = request.timeout_ms > 0 ? request.timeout_ms : options_.timeout_ms;
+  if (timeout_ms > 0) pass.deadline_ns = clock_.now_ns() + static_cast<std::int64_t>(timeout_ms * 1e6);
+  // 1. Words to tokens.
+  Result<std::vector<QuestionPlan>> plans = plan_questions(request);
+  if (!plans.ok()) return plans.error();
+  // 2. One job for all questions: prompts first, so that what they share is one, then the answers behind them.
   JobBuilder builder;
-  DecisionReply reply;
-  for (QuestionPlan& plan : plans) plan.prompt_row = builder.add_prompt(plan.prompt.tokens);
-  reply.input_tokens = static_cast<std::int32_t>(builder.job().tree.size());
-  for (QuestionPlan& plan : plans) add_reads(plan, request.hidden_state, builder);
-  // 4. Numbers.
-  const Result<std::vector<std::shared_ptr<const Priors>>> priors = priors_for(plans, reply);
-  if (!priors.ok()) return priors.error();
-  const Result<engine::JobResult> result = scheduler_->run(builder.take());
-  if (!result.ok()) return result.error();
-  reply.computed_rows += result->computed_rows;
-  reply.queue_ms += result->queue_ms;
-  reply.compute_ms += result->compute_ms;
-  // 5. Numbers to probabilities.
-  for (std::size_t i = 0; i < plans.size(); i++) {
-    Result<Answer> answer =
-        answer_question(request.questions[i], plans[i], *result, (*priors)[i].get(), request.explain, *encoder_);
-    if (!answer.ok()) return in_question(answer.error(), i);
-    answer->reliability = reliability(answer->readout, request.questions[i].type);
-    if (!request.hidden_state) answer->hidden_state.clear();
-    reply.answers.push_back(std::move(answer).value());
+  for (QuestionPlan& plan : *plans) plan.prompt_row = builder.add_prompt(plan.prompt);
+  pass.reply.input_tokens = builder.prompt_tokens();
+  for (QuestionPlan& plan : *plans) add_reads(plan, request.hidden_state, builder);
+  // 3. Numbers. Priors are jobs of their own and run beside it.
+  Result<JobFuture> future = submit(builder.take(), pass, false);
+  if (!future.ok()) return future.error();
+  std::vector<PriorWork> prior_work;
+  for (const QuestionPlan& plan : *plans) prior_work.push_back(begin_priors(plan, pass));
+  const Result<engine::JobResult> result = wait(*future, pass);
+  std::vector<SharedPriors> priors;
+  std::optional<Error> failed;
+  // Own work first: others may wait for it, as this request may for theirs.
+  for (const bool mine : {true, false}) {
+    for (std::size_t i = 0; i < plans->size(); i++) {
+      if (prior_work[i].lookup.mine != mine) continue;
+      Result<SharedPriors> found = end_priors((*plans)[i], prior_work[i], pass);
+      if (!found.ok()) failed = found.error();
+      prior_work[i].lookup.priors = found.ok() ? *found : nullptr;
+    }
   }
-  return reply;
+  if (!result.ok()) return result.error();
+  if (failed) return *failed;
+  pass.reply.cached_tokens = result->cached_tokens;
+  // 4. Numbers to probabilities.
+  for (std::size_t i = 0; i < plans->size(); i++) {
+    Result<Answer> answer = answer_question(request.questions[i], (*plans)[i], *result,
+                                            prior_work[i].lookup.priors.get(), request.explain, *encoder_);
+    if (!answer.ok()) return in_question(answer.error(), i);
+    answer->reliability = decision::reliability_of(report_.check, answer->readout, request.questions[i].type);
+    if (!request.hidden_state) answer->hidden_state.clear();
+    pass.reply.answers.push_back(std::move(answer).value());
+  }
+  if (request.receipt) pass.reply.receipt = receipt(request, *plans, pass.reply.answers);
+  return std::move(pass.reply);
+}
+
+Result<LocalDecider::JobFuture> LocalDecider::submit(engine::Job job, Pass& pass, bool follows) {
+  job.terms = {.bulk = pass.request.priority == Priority::kBulk,
+               .deadline_ns = pass.deadline_ns,
+               .client = pass.request.client,
+               .cancelled = pass.cancelled,
+               .follows = follows};
+  return scheduler_->submit(std::move(job));
+}
+
+// Asks now and then whether the answer is still wanted; the engine then drops the request's jobs.
+Result<engine::JobResult> LocalDecider::wait(JobFuture& future, Pass& pass) {
+  while (pass.request.cancelled && future.wait_for(kAskEvery) != std::future_status::ready) {
+    if (pass.request.cancelled()) {
+      pass.cancelled->store(true);
+      break;
+    }
+  }
+  Result<engine::JobResult> result = future.get();
+  if (!result.ok()) return result;
+  pass.reply.computed_rows += result->computed_rows;
+  pass.reply.queue_ms = std::max(pass.reply.queue_ms, result->queue_ms);
+  pass.reply.compute_ms = std::max(pass.reply.compute_ms, result->compute_ms);
+  return result;
+}
+
+LocalDecider::PriorWork LocalDecider::begin_priors(const QuestionPlan& plan, Pass& pass) {
+  PriorWork work;
+  if (plan.readout != Readout::kText) return work;
+  work.key = prior_key(plan);
+  work.lookup = priors_.begin(work.key);
+  if (!work.lookup.mine) return work;
+  work.jobs = prior_jobs(plan);
+  for (PriorJob& prior : work.jobs) {
+    Result<JobFuture> future = submit(std::move(prior.job), pass, true);
+    if (!future.ok()) {
+      work.refused = future.error();
+      break;
+    }
+    work.futures.push_back(std::move(future).value());
+  }
+  return work;
+}
+
+// The priors, waited for. Whoever computes them for others lets them know, also when it fails; then those try again.
+Result<LocalDecider::SharedPriors> LocalDecider::end_priors(const QuestionPlan& plan, PriorWork& work, Pass& pass) {
+  if (plan.readout != Readout::kText) return SharedPriors();
+  while (!work.lookup.mine) {
+    if (work.lookup.priors) return work.lookup.priors;
+    SharedPriors priors = work.lookup.pending.get();
+    if (priors) return priors;
+    work = begin_priors(plan, pass);
+  }
+  std::vector<engine::JobResult> results;
+  std::optional<Error> failed = work.refused;
+  for (JobFuture& future : work.futures) {
+    Result<engine::JobResult> result = wait(future, pass);
+    if (!result.ok()) {
+      failed = result.error();
+    } else {
+      results.push_back(std::move(result).value());
+    }
+  }
+  SharedPriors priors;
+  if (!failed) priors = std::make_shared<const Priors>(priors_of(work.jobs, results));
+  priors_.finish(work.key, priors);
+  if (failed) return *failed;
+  return priors;
+}
+
+Receipt LocalDecider::receipt(const DecisionRequest& request, const std::vector<QuestionPlan>& plans,
+                              const std::vector<Answer>& answers) const {
+  std::vector<TokenList> tokens;
+  std::map<std::string, std::string> settings = options_.settings;
+  settings["readout"] = readout_name(request.readout == Readout::kAuto ? report_.readout : request.readout);
+  settings["layout"] = layout_name(plans.front().layout);
+  // Recurrent models: such rows are computed one chain at a time.
+  if (report_.recurrent && request.hidden_state) settings["hidden_state"] = "yes";
+  for (const QuestionPlan& plan : plans) {
+    tokens.push_back(plan.prompt.tokens);
+    // Where it is cut into segments moves bits, too.
+    tokens.push_back({plan.prompt.head_tokens, plan.prompt.shared_tokens, plan.prompt.user_tokens});
+    for (const std::vector<AnswerPath>& paths : plan.answers) {
+      for (const AnswerPath& path : paths) {
+        tokens.push_back(path.lead);
+        tokens.push_back(path.tokens);
+      }
+    }
+  }
+  return make_receipt({.model_sha256 = report_.sha256,
+                       .build = options_.build,
+                       .settings = std::move(settings),
+                       .tokens = tokens,
+                       .answers = answers});
+}
+
+EngineStats LocalDecider::stats() const {
+  EngineStats stats = scheduler_->stats();
+  stats.answer_cache_hits = answers_.hits();
+  stats.answer_cache_misses = answers_.misses();
+  return stats;
 }
 
 Status LocalDecider::check_special(const DecisionRequest& request) const {
@@ -110,71 +264,11 @@ Status LocalDecider::check_special(const DecisionRequest& request) const {
   return {};
 }
 
-Result<std::vector<std::shared_ptr<const Priors>>> LocalDecider::priors_for(const std::vector<QuestionPlan>& plans,
-                                                                            DecisionReply& reply) {
-  std::vector<std::shared_ptr<const Priors>> priors;
-  for (const QuestionPlan& plan : plans) {
-    if (plan.readout != Readout::kText) {
-      priors.push_back(nullptr);
-      continue;
-    }
-    PriorKey key = prior_key(plan);
-    std::shared_ptr<const Priors> found = priors_.find(key);
-    if (!found) {
-      // A job of its own: its numbers then never depend on the request that happened to need them first.
-      JobBuilder builder;
-      const PriorReads reads = add_prior_reads(plan, builder);
-      const Result<engine::JobResult> result = scheduler_->run(builder.take());
-      if (!result.ok()) return result.error();
-      reply.computed_rows += result->computed_rows;
-      reply.queue_ms += result->queue_ms;
-      reply.compute_ms += result->compute_ms;
-      found = std::make_shared<const Priors>(priors_of(reads, *result));
-      priors_.insert(std::move(key), found);
-    }
-    priors.push_back(std::move(found));
-  }
-  return priors;
-}
-
-Reliability LocalDecider::reliability(Readout readout, QuestionType type) const {
-  return decision::reliability_of(report_.check, readout, type);
-}
-
-Result<std::vector<std::size_t>> LocalDecider::answer_check(Readout readout) {
-  std::vector<Question> questions;
-  std::vector<QuestionPlan> plans;
-  for (const decision::SelfCheckRow& row : decision::self_check_rows()) {
-    questions.push_back({.id = "check", .text = row.question, .type = row.type, .options = row.options});
-    Result<QuestionPlan> plan = plan_question(Value(row.state), questions.back(), readout, labels_, *encoder_);
-    if (!plan.ok()) return plan.error();
-    plans.push_back(std::move(plan).value());
-  }
-  JobBuilder builder;
-  for (QuestionPlan& plan : plans) plan.prompt_row = builder.add_prompt(plan.prompt.tokens);
-  // The neutral prompts stand in the same job: what rows share with each other is computed once.
-  std::vector<PriorReads> prior_reads;
-  if (readout == Readout::kText) {
-    for (const QuestionPlan& plan : plans) prior_reads.push_back(add_prior_reads(plan, builder));
-  }
-  for (QuestionPlan& plan : plans) add_reads(plan, false, builder);
-  const Result<engine::JobResult> result = scheduler_->run(builder.take());
-  if (!result.ok()) return result.error();
-  std::vector<std::size_t> picked;
-  for (std::size_t i = 0; i < plans.size(); i++) {
-    Priors priors;
-    if (readout == Readout::kText) priors = priors_of(prior_reads[i], *result);
-    const Result<Answer> answer = answer_question(questions[i], plans[i], *result,
-                                                  readout == Readout::kText ? &priors : nullptr, false, *encoder_);
-    if (!answer.ok()) return answer.error();
-    picked.push_back(answer->best);
-  }
-  return picked;
-}
-
-void LocalDecider::drain(double /*grace_ms*/) {
+void LocalDecider::drain(double grace_ms) {
+  // Requests that were let in may still hand in jobs, so the scheduler closes behind the last of them.
+  if (grace_ms >= 0 && !gate_.close_and_wait_ms(grace_ms)) scheduler_->drain(0);
   gate_.close_and_wait();
-  scheduler_->drain();
+  scheduler_->drain(engine::Scheduler::kNoLimit);
 }
 
 }  // namespace assay::service

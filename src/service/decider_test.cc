@@ -1,13 +1,10 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <thread>
 
-#include "base/clock.h"
-#include "engine/testing/fake_decoder.h"
-#include "engine/testing/fake_encoder.h"
-#include "service/local_decider.h"
+#include "service/testing/decider_fixture.h"
 
 namespace assay::service {
 namespace {
@@ -15,36 +12,8 @@ namespace {
 using engine::Tokens;
 using engine::testing::FakeDecoder;
 using engine::testing::FakeEncoder;
-
-struct Fixture {
-  SteadyClock clock;
-  FakeDecoder* decoder = nullptr;
-  FakeEncoder encoder;
-  std::unique_ptr<LocalDecider> decider;
-
-  explicit Fixture(LocalDeciderOptions options = {}, engine::testing::FakeEncoderOptions encoder_options = {},
-                   std::int32_t cells_max = 4000)
-      : encoder(encoder_options) {
-    auto made = std::make_unique<FakeDecoder>(engine::DecoderLimits{.batch_rows_max = 512,
-                                                                    .output_rows_max = 64,
-                                                                    .sequences_max = 16,
-                                                                    .cells_max = cells_max,
-                                                                    .vocabulary_tokens = FakeEncoder::kVocabularyTokens,
-                                                                    .hidden_size = 4});
-    decoder = made.get();
-    auto scheduler = std::make_unique<engine::Scheduler>(std::move(made), clock, engine::SchedulerOptions{});
-    ModelReport report;
-    report.readout = Readout::kText;
-    decider = std::make_unique<LocalDecider>(std::make_unique<FakeEncoder>(encoder_options), std::move(scheduler),
-                                             options, std::move(report));
-  }
-};
-
-DecisionRequest request_of(std::vector<Option> options, Readout readout) {
-  return {.state = Value("s"),
-          .questions = {{.id = "q", .text = "why", .options = std::move(options)}},
-          .readout = readout};
-}
+using testing::Fixture;
+using testing::request_of;
 
 double log_sum_exp(const std::vector<float>& logits) {
   double sum = 0;
@@ -122,7 +91,7 @@ TEST(LocalDecider, TextIsALogLikelihoodRatioMeanOverLeadsAndNeutralStates) {
 }
 
 TEST(LocalDecider, ABaseModelIsAskedWithoutALead) {
-  Fixture fixture({}, {.has_template = false});
+  Fixture fixture({.encoder = {.has_template = false}});
   DecisionRequest request = request_of({{"red", "red"}, {"x", "x"}}, Readout::kText);
   request.explain = true;
   const Result<DecisionReply> reply = fixture.decider->decide(request);
@@ -178,7 +147,7 @@ TEST(LocalDecider, QuestionsOnOneStateShareItsRows) {
 }
 
 TEST(LocalDecider, MoreOptionsThanLettersUseTwoLetterCodesThenWords) {
-  Fixture fixture({}, {.letter_pairs = 10});
+  Fixture fixture({.encoder = {.letter_pairs = 10}});
   for (const std::size_t count : {26UL, 27UL, 36UL, 37UL, 255UL, 256UL, 589UL, 1024UL}) {
     std::vector<Option> options;
     for (std::size_t i = 0; i < count; i++) options.push_back({"o" + std::to_string(i), {}});
@@ -221,7 +190,7 @@ TEST(LocalDecider, ControlTokensInContentAreTextOrRefusedAsSet) {
   ASSERT_TRUE(reply.ok());
   const std::vector<std::int32_t>& ids = reply->answers[0].prompt_token_ids;
   EXPECT_EQ(std::count(ids.begin(), ids.end(), FakeEncoder::kUser), 1);
-  Fixture reject({.special_tokens = SpecialTokens::kReject});
+  Fixture reject({.decider = {.special_tokens = SpecialTokens::kReject}});
   for (const char* field : {"state", "key", "text", "id", "description"}) {
     DecisionRequest bad = request_of({{"a", {}}, {"b", {}}}, Readout::kLetters);
     if (std::string(field) == "state") bad.state = Value(forged);
@@ -237,7 +206,9 @@ TEST(LocalDecider, ControlTokensInContentAreTextOrRefusedAsSet) {
 }
 
 TEST(LocalDecider, TooLongIsRefusedWithBothCounts) {
-  Fixture fixture({}, {}, 300);
+  testing::FixtureOptions options;
+  options.limits.path_rows_max = 300;
+  Fixture fixture(options);
   DecisionRequest request = request_of({{"a", {}}, {"b", {}}}, Readout::kText);
   request.state = Value(std::string(400, 'x'));
   const Result<DecisionReply> reply = fixture.decider->decide(request);
@@ -258,13 +229,6 @@ TEST(LocalDecider, NaNIsAnErrorAndTheNextRequestIsAnswered) {
   EXPECT_TRUE(fixture.decider->decide(request).ok());
 }
 
-TEST(LocalDecider, DrainingRefusesWhatComesAfter) {
-  Fixture fixture;
-  fixture.decider->drain(Decider::kNoLimit);
-  EXPECT_FALSE(fixture.decider->healthy());
-  EXPECT_EQ(fixture.decider->decide(request_of({{"a", {}}}, Readout::kLetters)).error().code, ErrorCode::kUnavailable);
-}
-
 TEST(LocalDecider, TheCheckAnswersEveryBuiltInRow) {
   Fixture fixture;
   for (const Readout readout : {Readout::kLetters, Readout::kText}) {
@@ -273,31 +237,6 @@ TEST(LocalDecider, TheCheckAnswersEveryBuiltInRow) {
     EXPECT_EQ(picked->size(), 48u);
   }
   EXPECT_TRUE(fixture.decoder->faults().empty());
-}
-
-TEST(LocalDecider, ManyThreadsGetTheBitsThatTheyGetAlone) {
-  Fixture fixture;
-  std::vector<DecisionRequest> requests;
-  std::vector<double> expected;
-  for (int i = 0; i < 8; i++) {
-    requests.push_back(
-        request_of({{"red", {}}, {"blue", {}}, {"green", {}}}, i % 2 == 0 ? Readout::kText : Readout::kLetters));
-    requests.back().state = Value("state " + std::to_string(i));
-    expected.push_back(fixture.decider->decide(requests.back())->answers[0].options[0].score);
-  }
-  std::vector<std::thread> clients;
-  std::atomic<int> changed{0};
-  for (int client = 0; client < 8; client++) {
-    clients.emplace_back([&, client] {
-      for (int i = 0; i < 16; i++) {
-        const int which = (client + i) % 8;
-        const Result<DecisionReply> reply = fixture.decider->decide(requests[which]);
-        if (!reply.ok() || reply->answers[0].options[0].score != expected[which]) changed++;
-      }
-    });
-  }
-  for (std::thread& client : clients) client.join();
-  EXPECT_EQ(changed, 0);
 }
 
 }  // namespace

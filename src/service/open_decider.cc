@@ -1,8 +1,8 @@
 // Decider::open(): a GGUF to a decider, step by step. It and the decider of models with a head of their own are what
 // needs llama.cpp here.
 
-#include <cmath>
 #include <filesystem>
+#include <map>
 #include <utility>
 
 #include "assay/build.h"
@@ -11,8 +11,8 @@
 #include "base/sha256.h"
 #include "decision/labels.h"
 #include "decision/prompt.h"
-#include "decision/self_check.h"
 #include "decision/self_check_rows.h"
+#include "engine/bit_check.h"
 #include "engine/llama_encoder.h"
 #include "engine/llama_model.h"
 #include "engine/llama_runtime.h"
@@ -20,6 +20,8 @@
 #include "service/check_file.h"
 #include "service/llama_head_decider.h"
 #include "service/local_decider.h"
+#include "service/readout_choice.h"
+#include "service/snapshot_files.h"
 
 namespace assay {
 namespace {
@@ -30,8 +32,9 @@ using service::LocalDecider;
 // Keeps a model alive as long as the decider whose parts point into it.
 class OwningDecider final : public Decider {
  public:
-  OwningDecider(std::unique_ptr<engine::LlamaModel> model, std::unique_ptr<LocalDecider> decider)
-      : model_(std::move(model)), decider_(std::move(decider)) {}
+  OwningDecider(std::unique_ptr<engine::LlamaModel> model, std::unique_ptr<engine::PrefixStore> store,
+                std::unique_ptr<LocalDecider> decider)
+      : model_(std::move(model)), store_(std::move(store)), decider_(std::move(decider)) {}
   Result<DecisionReply> decide(const DecisionRequest& request) override { return decider_->decide(request); }
   const ModelReport& report() const override { return decider_->report(); }
   std::size_t in_flight() const override { return decider_->in_flight(); }
@@ -41,6 +44,7 @@ class OwningDecider final : public Decider {
 
  private:
   const std::unique_ptr<engine::LlamaModel> model_;  // before decider_: destroyed after it
+  const std::unique_ptr<engine::PrefixStore> store_;  // may be nullptr
   const std::unique_ptr<LocalDecider> decider_;
 };
 
@@ -143,82 +147,80 @@ void describe(const engine::LlamaModel& model, const engine::TemplateFacts& tmpl
   }
 }
 
+// What of the settings moves bits, for receipts and for snapshots.
+std::map<std::string, std::string> bit_settings(const engine::LlamaModel& model, const std::string& chat_template) {
+  const ModelOptions& options = model.options();
+  std::map<std::string, std::string> settings = {{"threads", std::to_string(options.threads)},
+                                                 {"flash_attention", options.flash_attention ? "on" : "off"},
+                                                 {"extra_buffers", options.extra_buffers ? "on" : "off"},
+                                                 {"gpu_layers", std::to_string(options.gpu_layers)},
+                                                 {"chat_template", sha256_hex(chat_template)}};
+  // What is computed side by side with recurrent layers depends on the room there is.
+  if (model.recurrent()) {
+    settings["batch_tokens"] = std::to_string(options.batch_tokens);
+    settings["sequences_max"] = std::to_string(options.sequences_max);
+    settings["context_tokens"] = std::to_string(options.context_tokens);
+    settings["cache_tokens"] = std::to_string(options.cache_tokens);
+  }
+  return settings;
+}
+
+std::string settings_text(const std::map<std::string, std::string>& settings) {
+  std::string text;
+  for (const auto& [key, value] : settings) text += key + "=" + value + "\n";
+  return text;
+}
+
+// A decoder that keeps to the rules which this model needs on this machine for the same bits; found out once.
+Result<std::unique_ptr<engine::Decoder>> checked_decoder(const engine::LlamaModel& model, CheckRecord& record,
+                                                         ModelReport& report) {
+  const std::string key = engine::start_check_machine() + "\n" + settings_text(bit_settings(model, ""));
+  if (record.bits_key != key) {
+    log_line(LogLevel::kInfo, "trying whether bits stay the same whatever stands beside (once for each model file)");
+    Result<std::unique_ptr<engine::Decoder>> decoder = model.make_decoder();
+    if (!decoder.ok()) return decoder.error();
+    const Result<engine::BitCheck> check = engine::check_bits(**decoder);
+    if (!check.ok()) return check.error();
+    record.bits_key = key;
+    record.bits_same = check->same;
+    record.rows_multiple = check->rules.rows_multiple;
+    record.outputs_min = check->rules.outputs_min;
+    record.outputs_multiple = check->rules.outputs_multiple;
+    record.bits_note = check->note;
+  }
+  report.deterministic = record.bits_same;
+  report.determinism = record.bits_note;
+  engine::BitRules rules;
+  rules.rows_multiple = record.rows_multiple;
+  rules.outputs_min = record.outputs_min;
+  rules.outputs_multiple = record.outputs_multiple;
+  return model.make_decoder(rules);
+}
+
+// The folder of prefixes that were computed before; nullptr when none is named.
+Result<std::unique_ptr<engine::PrefixStore>> open_store(const DeciderOptions& options, const engine::LlamaModel& model,
+                                                        const ModelReport& report,
+                                                        const engine::DecoderLimits& limits) {
+  if (options.snapshots_dir.empty()) return std::unique_ptr<engine::PrefixStore>();
+  if (!limits.places_rows) {
+    return Error{ErrorCode::kUnsupportedModel, "Prefixes of this kind of model cannot be stored.", "snapshots_dir"};
+  }
+  const std::string identity =
+      report.sha256 + "\n" + engine::start_check_machine() + "\n" + settings_text(bit_settings(model, ""));
+  Result<std::unique_ptr<service::SnapshotFiles>> files =
+      service::SnapshotFiles::open(options.snapshots_dir, identity,
+                                   options.write_snapshots ? service::SnapshotAccess::kReadWrite
+                                                           : service::SnapshotAccess::kRead);
+  if (!files.ok()) return files.error();
+  return std::unique_ptr<engine::PrefixStore>(std::move(files).value());
+}
+
 void describe_labels(const service::Labels& labels, ModelReport& report) {
   std::size_t letters = 0;
   for (const std::string& code : labels.codes) letters += code.size() == 1 ? 1 : 0;
   report.letter_label_count = static_cast<std::int32_t>(labels.codes.size());
   report.letter_labels =
       std::to_string(letters) + " letters and " + std::to_string(labels.codes.size() - letters) + " two-letter codes";
-}
-
-// Both readouts on the built-in rows. Nothing when they cannot be answered: then there is nothing to choose by.
-Result<std::optional<decision::ReadoutChoice>> check_readouts(LocalDecider& decider) {
-  std::vector<CheckScore> letters;
-  // The rows have up to five options.
-  const bool can_letters = decider.labels().codes.size() >= 5;
-  for (const Readout readout : {Readout::kLetters, Readout::kText}) {
-    if (readout == Readout::kLetters && !can_letters) continue;
-    const Result<std::vector<std::size_t>> picked = decider.answer_check(readout);
-    // Neither broken weights nor a context too small for the rows keeps the model from being served.
-    const bool cannot_check = !picked.ok() && (picked.error().code == ErrorCode::kNonfiniteLogits ||
-                                               picked.error().code == ErrorCode::kTooLong);
-    if (cannot_check) {
-      decider.mutable_report().warnings.push_back("The readout check could not be made: " + picked.error().message);
-      return std::optional<decision::ReadoutChoice>();
-    }
-    if (!picked.ok()) return picked.error();
-    std::vector<CheckScore> scores = decision::score_check(readout, *picked);
-    if (readout == Readout::kText) {
-      decision::ReadoutChoice choice = decision::choose_readout(letters, scores);
-      if (!can_letters) choice.readout = Readout::kText;
-      return std::optional(std::move(choice));
-    }
-    letters = std::move(scores);
-  }
-  return std::optional<decision::ReadoutChoice>();
-}
-
-// 3. Which readout: the setting, the stored result, or the check itself.
-Status choose_readout(const DeciderOptions& options, LocalDecider& decider, CheckRecord& record) {
-  ModelReport& report = decider.mutable_report();
-  report.readout = Readout::kText;
-  report.readout_source = "default (no check)";
-  if (!record.has_readout && options.readout_check) {
-    log_line(LogLevel::kInfo, "checking which readout suits this model (once for each model file)");
-    const std::int64_t start_ns = steady_clock().now_ns();
-    Result<std::optional<decision::ReadoutChoice>> choice = check_readouts(decider);
-    if (!choice.ok()) return choice.error();
-    if (choice->has_value()) {
-      record.has_readout = true;
-      record.readout = (*choice)->readout;
-      record.scores = (*choice)->scores;
-      report.readout_source = "check";
-      const long seconds = std::lround(steady_clock().ms_since(start_ns) / 1000.0);
-      log_line(LogLevel::kInfo,
-               std::string("readout ") + readout_name(record.readout) + " chosen in " + std::to_string(seconds) + " s");
-    }
-  } else if (record.has_readout) {
-    report.readout_source = "check";
-    report.check_was_stored = true;
-  }
-  if (record.has_readout) {
-    report.readout = record.readout;
-    report.check = record.scores;
-  }
-  if (options.readout != Readout::kAuto) {
-    report.readout = options.readout;
-    report.readout_source = "setting";
-  }
-  return {};
-}
-
-void warn_of_unreliable_types(ModelReport& report) {
-  for (const QuestionType type : {QuestionType::kChoice, QuestionType::kYesNo, QuestionType::kScale}) {
-    if (decision::reliability_of(report.check, report.readout, type) != Reliability::kUnreliable) continue;
-    report.warnings.push_back(
-        std::string("On the built-in check this model does not beat guessing clearly at questions of type ") +
-        question_type_name(type) + "; such answers say reliability: unreliable.");
-  }
 }
 
 Result<std::unique_ptr<Decider>> open_head(const DeciderOptions& options, const engine::ModelFacts& facts,
@@ -274,26 +276,39 @@ Result<std::unique_ptr<Decider>> Decider::open(DeciderOptions options) {
       engine::LlamaEncoder::open((*model)->vocabulary(), chat_template, is_override);
   if (!encoder.ok()) return encoder.error();
   describe(**model, (*encoder)->facts(), record, report);
-  Result<std::unique_ptr<engine::Decoder>> decoder = (*model)->make_decoder();
+  Result<std::unique_ptr<engine::Decoder>> decoder = checked_decoder(**model, record, report);
   if (!decoder.ok()) return decoder.error();
+  report.layout = options.layout;
   report.vocabulary_tokens = (*decoder)->limits().vocabulary_tokens;
   report.hidden_size = (*decoder)->limits().hidden_size;
-  auto scheduler = std::make_unique<engine::Scheduler>(
-      std::move(decoder).value(), steady_clock(), engine::SchedulerOptions{.queue_jobs_max = options.queue_jobs_max});
-  const service::LocalDeciderOptions local = {.limits = options.limits,
-                                              .special_tokens = options.special_tokens,
-                                              .prior_cache_tokens = options.prior_cache_tokens};
-  auto decider =
-      std::make_unique<LocalDecider>(std::move(encoder).value(), std::move(scheduler), local, std::move(report));
+  Result<std::unique_ptr<engine::PrefixStore>> store = open_store(options, **model, report, (*decoder)->limits());
+  if (!store.ok()) return store.error();
+  engine::SchedulerOptions scheduling = {.queue_jobs_max = options.queue_jobs_max,
+                                         .stuck_seconds = options.stuck_seconds,
+                                         .store = store->get()};
+  scheduling.engine.step_ms = options.step_ms;
+  scheduling.engine.cache_tokens = options.model.cache_tokens;
+  auto scheduler = std::make_unique<engine::Scheduler>(std::move(decoder).value(), steady_clock(), scheduling);
+  service::LocalDeciderOptions local = {.limits = options.limits,
+                                        .special_tokens = options.special_tokens,
+                                        .layout = options.layout,
+                                        .timeout_ms = options.timeout_ms,
+                                        .prior_cache_tokens = options.prior_cache_tokens,
+                                        .answer_cache_entries = options.answer_cache_entries,
+                                        .build = engine::start_check_machine(),
+                                        .settings = bit_settings(**model, chat_template)};
+  auto decider = std::make_unique<LocalDecider>(std::move(encoder).value(), std::move(scheduler), steady_clock(),
+                                                std::move(local), std::move(report));
   describe_labels(decider->labels(), decider->mutable_report());
-  if (Status status = choose_readout(options, *decider, record); !status.ok()) return status.error();
-  warn_of_unreliable_types(decider->mutable_report());
-  const bool changed =
-      !stored || record.has_readout != before.has_readout || record.start_check_machine != before.start_check_machine;
+  if (Status status = service::choose_readout(options, *decider, record); !status.ok()) return status.error();
+  service::warn_of_unreliable_types(decider->mutable_report());
+  const bool changed = !stored || record.has_readout != before.has_readout || record.bits_key != before.bits_key ||
+                       record.start_check_machine != before.start_check_machine;
   if (changed && !service::write_check_file(options.model.path, options.check_dir, record)) {
     log_line(LogLevel::kInfo, "no folder to keep the check's result in; it will be made again at the next start");
   }
-  return std::unique_ptr<Decider>(std::make_unique<OwningDecider>(std::move(model).value(), std::move(decider)));
+  return std::unique_ptr<Decider>(
+      std::make_unique<OwningDecider>(std::move(model).value(), std::move(store).value(), std::move(decider)));
 }
 
 }  // namespace assay

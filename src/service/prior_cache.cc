@@ -10,19 +10,27 @@ std::size_t PriorCache::Hash::operator()(const PriorKey* key) const {
   return hash;
 }
 
-std::shared_ptr<const Priors> PriorCache::find(const PriorKey& key) {
+PriorCache::Lookup PriorCache::begin(const PriorKey& key) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  const auto found = by_key_.find(&key);
-  if (found == by_key_.end()) return nullptr;
-  entries_.splice(entries_.begin(), entries_, found->second);
-  return found->second->priors;
+  if (const auto found = by_key_.find(&key); found != by_key_.end()) {
+    entries_.splice(entries_.begin(), entries_, found->second);
+    return {.priors = found->second->priors};
+  }
+  if (const auto working = in_work_.find(key); working != in_work_.end()) return {.pending = working->second.pending};
+  InWork& work = in_work_[key];
+  work.pending = work.promise.get_future().share();
+  return {.mine = true};
 }
 
-void PriorCache::insert(PriorKey key, std::shared_ptr<const Priors> priors) {
+void PriorCache::finish(const PriorKey& key, std::shared_ptr<const Priors> priors) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (key.size() > tokens_max_ || by_key_.contains(&key)) return;
+  if (const auto working = in_work_.find(key); working != in_work_.end()) {
+    working->second.promise.set_value(priors);
+    in_work_.erase(working);
+  }
+  if (!priors || key.size() > tokens_max_ || by_key_.contains(&key)) return;
   tokens_ += key.size();
-  entries_.push_front({.key = std::move(key), .priors = std::move(priors)});
+  entries_.push_front({.key = key, .priors = std::move(priors)});
   by_key_.emplace(&entries_.front().key, entries_.begin());
   while (tokens_ > tokens_max_) {
     by_key_.erase(&entries_.back().key);

@@ -4,7 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <future>
 #include <list>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -19,13 +21,22 @@ using PriorKey = std::vector<std::int32_t>;
 // For each option the log-probability of each of its tokens after the neutral prompt.
 using Priors = std::vector<std::vector<double>>;
 
-// Thread-safe. Least recently used first out; bounded by the tokens of its keys.
+// Thread-safe. Least recently used first out; bounded by the tokens of its keys. What many ask for at once is computed
+// by the first of them.
 class PriorCache {
  public:
+  using Pending = std::shared_future<std::shared_ptr<const Priors>>;
+  struct Lookup {
+    std::shared_ptr<const Priors> priors;  // there already
+    Pending pending;                       // valid: another computes them; nullptr comes out when it could not
+    bool mine = false;  // neither: the caller computes them and calls finish() once, whatever happens
+  };
+
   explicit PriorCache(std::size_t tokens_max) : tokens_max_(tokens_max) {}
 
-  std::shared_ptr<const Priors> find(const PriorKey& key);  // shared by the cache and by whoever still reads it
-  void insert(PriorKey key, std::shared_ptr<const Priors> priors);
+  Lookup begin(const PriorKey& key);
+  // `priors` nullptr: they could not be computed.
+  void finish(const PriorKey& key, std::shared_ptr<const Priors> priors);
 
   std::size_t tokens() const;
   std::size_t size() const;
@@ -42,10 +53,16 @@ class PriorCache {
     bool operator()(const PriorKey* a, const PriorKey* b) const { return *a == *b; }
   };
 
+  struct InWork {
+    std::promise<std::shared_ptr<const Priors>> promise;
+    Pending pending;
+  };
+
   const std::size_t tokens_max_;
   mutable std::mutex mutex_;  // guards what follows
   std::list<Entry> entries_;  // most recently used first
   std::unordered_map<const PriorKey*, std::list<Entry>::iterator, Hash, Equal> by_key_;
+  std::map<PriorKey, InWork> in_work_;
   std::size_t tokens_ = 0;
 };
 

@@ -13,7 +13,8 @@ namespace assay::service {
 namespace {
 
 engine::PromptText prompt_text(const decision::Prompt& prompt) {
-  return {.system = prompt.system, .user = prompt.user, .base_cue = prompt.base_cue};
+  return {
+      .system = prompt.system, .user = prompt.user, .base_cue = prompt.base_cue, .shared_bytes = prompt.shared_bytes};
 }
 
 std::string encoder_text(const engine::Encoder& encoder, const engine::Tokens& tokens) {
@@ -31,7 +32,8 @@ double log_prob(const engine::JobResult& result, const TokenRead& at) {
 Status plan_letters(const Value& state, const Question& question, const Labels& labels, const engine::Encoder& encoder,
                     QuestionPlan& plan) {
   const std::size_t options = question.options.size();
-  const decision::Prompt prompt = decision::letters_prompt(state, question, std::span(labels.codes).first(options));
+  const decision::Prompt prompt =
+      decision::letters_prompt(state, question, std::span(labels.codes).first(options), plan.layout);
   Result<engine::EncodedPrompt> encoded = encoder.encode_prompt(prompt_text(prompt));
   if (!encoded.ok()) return encoded.error();
   plan.prompt = std::move(encoded).value();
@@ -91,22 +93,22 @@ Status plan_answers(const Question& question, const engine::Encoder& encoder, Qu
 }
 
 Status plan_text(const Value& state, const Question& question, const engine::Encoder& encoder, QuestionPlan& plan) {
-  const decision::Prompt prompt = decision::text_prompt(state, question);
+  const decision::Prompt prompt = decision::text_prompt(state, question, plan.layout);
   Result<engine::EncodedPrompt> encoded = encoder.encode_prompt(prompt_text(prompt));
   if (!encoded.ok()) return encoded.error();
   plan.prompt = std::move(encoded).value();
   plan.prompt_version = prompt.version;
   for (const Value& nothing : decision::neutral_states()) {
     Result<engine::EncodedPrompt> neutral =
-        encoder.encode_prompt(prompt_text(decision::text_prompt(nothing, question)));
+        encoder.encode_prompt(prompt_text(decision::text_prompt(nothing, question, plan.layout)));
     if (!neutral.ok()) return neutral.error();
-    plan.neutral_prompts.push_back(std::move(neutral->tokens));
+    plan.neutral_prompts.push_back(std::move(neutral).value());
   }
   return plan_answers(question, encoder, plan);
 }
 
 // Rows and reads of every answer behind a prompt's row: by option, the tokens of its answers one after another.
-std::vector<std::vector<TokenRead>> add_answers(const QuestionPlan& plan, std::int32_t prompt_row,
+std::vector<std::vector<TokenRead>> add_answers(const QuestionPlan& plan, const RowRef& prompt_row,
                                                 JobBuilder& builder) {
   std::vector<std::vector<TokenRead>> reads;
   for (const std::vector<AnswerPath>& paths : plan.answers) {
@@ -137,35 +139,12 @@ Labels find_labels(const engine::Encoder& encoder) {
   return labels;
 }
 
-engine::Read& JobBuilder::read_at(std::int32_t row) {
-  const auto [at, is_new] = read_of_row_.try_emplace(row, job_.reads.size());
-  if (is_new) job_.reads.push_back({.row = row, .targets = {}, .hidden_state = false});
-  return job_.reads[at->second];
-}
-
-TokenRead JobBuilder::add_target(std::int32_t row, engine::TokenId token) {
-  std::vector<engine::TokenId>& targets = read_at(row).targets;
-  const auto at = std::find(targets.begin(), targets.end(), token);
-  const auto target = static_cast<std::size_t>(at - targets.begin());
-  if (at == targets.end()) targets.push_back(token);
-  return {.read = read_of_row_.at(row), .target = target};
-}
-
-void JobBuilder::add_hidden_state(std::int32_t row) { read_at(row).hidden_state = true; }
-
-std::vector<TokenRead> JobBuilder::add_answer(std::int32_t row, const engine::Tokens& tokens) {
-  std::vector<TokenRead> reads;
-  for (std::size_t i = 0; i < tokens.size(); i++) {
-    reads.push_back(add_target(row, tokens[i]));
-    if (i + 1 < tokens.size()) row = job_.tree.add_path(std::span(tokens).subspan(i, 1), row);
-  }
-  return reads;
-}
-
-Result<QuestionPlan> plan_question(const Value& state, const Question& question, Readout readout, const Labels& labels,
-                                   const engine::Encoder& encoder) {
+Result<QuestionPlan> plan_question(const Value& state, const Question& question, Readout readout, Layout layout,
+                                   const Labels& labels, const engine::Encoder& encoder) {
   ASSAY_ASSERT(readout == Readout::kLetters || readout == Readout::kText);
+  ASSAY_ASSERT(layout != Layout::kAuto);
   QuestionPlan plan;
+  plan.layout = layout;
   plan.readout = question.options.size() > labels.codes.size() ? Readout::kText : readout;
   const Status status = plan.readout == Readout::kLetters ? plan_letters(state, question, labels, encoder, plan)
                                                           : plan_text(state, question, encoder, plan);
@@ -184,7 +163,10 @@ PriorKey prior_key(const QuestionPlan& plan) {
     key.insert(key.end(), tokens.begin(), tokens.end());
     key.push_back(-1);
   };
-  for (const engine::Tokens& tokens : plan.neutral_prompts) add(tokens);
+  for (const engine::EncodedPrompt& prompt : plan.neutral_prompts) {
+    add(prompt.tokens);
+    add({prompt.head_tokens, prompt.shared_tokens, prompt.user_tokens});
+  }
   for (const std::vector<AnswerPath>& paths : plan.answers) {
     for (const AnswerPath& path : paths) {
       add(path.lead);
@@ -194,20 +176,23 @@ PriorKey prior_key(const QuestionPlan& plan) {
   return key;
 }
 
-PriorReads add_prior_reads(const QuestionPlan& plan, JobBuilder& builder) {
-  PriorReads reads;
-  for (const engine::Tokens& tokens : plan.neutral_prompts)
-    reads.push_back(add_answers(plan, builder.add_prompt(tokens), builder));
-  return reads;
+std::vector<PriorJob> prior_jobs(const QuestionPlan& plan) {
+  std::vector<PriorJob> jobs;
+  for (const engine::EncodedPrompt& prompt : plan.neutral_prompts) {
+    JobBuilder builder;
+    std::vector<std::vector<TokenRead>> reads = add_answers(plan, builder.add_prompt(prompt), builder);
+    jobs.push_back({.job = builder.take(), .reads = std::move(reads)});
+  }
+  return jobs;
 }
 
-Priors priors_of(const PriorReads& reads, const engine::JobResult& result) {
+Priors priors_of(const std::vector<PriorJob>& jobs, const std::vector<engine::JobResult>& results) {
   Priors priors;
-  for (std::size_t i = 0; i < reads.front().size(); i++) {
-    std::vector<double>& numbers = priors.emplace_back(reads.front()[i].size(), 0.0);
-    for (const std::vector<std::vector<TokenRead>>& neutral : reads) {
+  for (std::size_t i = 0; i < jobs.front().reads.size(); i++) {
+    std::vector<double>& numbers = priors.emplace_back(jobs.front().reads[i].size(), 0.0);
+    for (std::size_t j = 0; j < jobs.size(); j++) {
       for (std::size_t t = 0; t < numbers.size(); t++)
-        numbers[t] += log_prob(result, neutral[i][t]) / static_cast<double>(reads.size());
+        numbers[t] += log_prob(results[j], jobs[j].reads[i][t]) / static_cast<double>(jobs.size());
     }
   }
   return priors;
@@ -216,7 +201,10 @@ Priors priors_of(const PriorReads& reads, const engine::JobResult& result) {
 Result<Answer> answer_question(const Question& question, const QuestionPlan& plan, const engine::JobResult& result,
                                const Priors* priors, bool explain, const engine::Encoder& encoder) {
   const bool letters = plan.readout == Readout::kLetters;
-  Answer answer{.question_id = question.id, .readout = plan.readout, .prompt_version = plan.prompt_version};
+  Answer answer{.question_id = question.id,
+                .readout = plan.readout,
+                .layout = plan.layout,
+                .prompt_version = plan.prompt_version};
   std::vector<double> scores;
   for (std::size_t i = 0; i < question.options.size(); i++) {
     OptionAnswer option{.id = question.options[i].id};

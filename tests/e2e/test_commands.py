@@ -12,7 +12,7 @@ import harness
 ASK = ["--state", harness.TICKET, "--question", harness.WANTED, "--option", "refund=Wants money back", "--option",
        "info=Asks how it works"]
 DECIDE_KEYS = {"choice", "probabilities", "readout", "calibrated", "reliability", "prompt_version", "prompt_sha256",
-               "prompt_tokens", "timing"}
+               "prompt_tokens", "timing", "layout"}
 EVAL_KEYS = {"n", "correct", "accuracy", "ece", "brier", "p50_ms", "p95_ms", "readout"}
 
 
@@ -177,7 +177,7 @@ class Small(unittest.TestCase):
         self.assertEqual(harness.run("completion", "tcsh").returncode, 2)
 
     def test_help_is_there_for_every_command(self):
-        commands = ("decide", "score", "eval", "serve", "inspect", "doctor", "version", "completion")
+        commands = ("decide", "score", "eval", "serve", "verify", "warm", "inspect", "doctor", "version", "completion")
         overview = harness.run("--help")
         self.assertEqual(overview.returncode, 0)
         for command in commands:

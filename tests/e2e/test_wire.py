@@ -8,10 +8,10 @@ import harness
 
 OPTIONS = [("refund", "Wants money back"), ("info", "Asks how something works"), ("cancel", "Wants to leave")]
 RESULT_KEYS = {"id", "option_ids", "probabilities", "option_logits", "input_tokens", "prompt_sha256", "prompt_version",
-               "model", "readout", "probability_status", "reliability"}
+               "layout", "model", "readout", "probability_status", "reliability"}
 LETTERS_KEYS = {"answer_token_ids", "allowed_token_mass", "full_vocab_argmax_id"}
-TIMING_KEYS = {"batch_size", "input_tokens", "computed_rows", "queue_seconds", "forward_seconds", "total_seconds",
-               "max_request_tokens"}
+TIMING_KEYS = {"batch_size", "input_tokens", "computed_rows", "cached_tokens", "queue_seconds", "forward_seconds",
+               "total_seconds", "max_request_tokens"}
 
 
 class Routes(unittest.TestCase):
@@ -26,6 +26,8 @@ class Routes(unittest.TestCase):
         self.assertEqual(set(limits), {"context_tokens", "options_max", "questions_max", "body_bytes_max"})
         meta = self.server.get("/v1/models").json()["data"][0]["meta"]
         self.assertEqual(limits["context_tokens"], meta["context_tokens"])
+        for load in ("in_flight", "queued", "running"):
+            self.assertGreaterEqual(health.json()[load], 0)
 
     def test_t18_ping_answers_get_and_head(self):
         ping = self.server.get("/ping")
@@ -39,6 +41,9 @@ class Routes(unittest.TestCase):
         self.assertEqual(entry["id"], harness.MODEL.rsplit("/", 1)[1].removesuffix(".gguf"))
         self.assertNotIn(harness.ROOT, json.dumps(models), "no path of this machine on the wire")
         self.assertIn(entry["meta"]["readout"], ("letters", "text"))
+        self.assertIn(entry["meta"]["layout"], ("state_first", "question_first"))
+        self.assertIsInstance(entry["meta"]["deterministic"], bool)
+        self.assertTrue(entry["meta"]["determinism"])
         self.assertEqual(set(entry["meta"]["reliability"]), {"choice", "yes_no", "scale"})
         self.assertGreaterEqual(entry["meta"]["letter_label_count"], 26)
         self.assertIn("jev-latest", [model["name"] for model in models["models"]])
@@ -54,7 +59,8 @@ class Routes(unittest.TestCase):
         self.assertEqual(requests_answered(), before + 1)
         metrics = self.server.get("/metrics")
         self.assertTrue(metrics.headers["content-type"].startswith("text/plain"))
-        for name in ("assay_requests_in_flight", "assay_input_tokens_total", "assay_request_seconds_bucket"):
+        for name in ("assay_requests_in_flight", "assay_input_tokens_total", "assay_request_seconds_bucket",
+                     "assay_queue_wait_seconds_bucket", "assay_engine_rows_total", "assay_engine_cells_used"):
             self.assertIn(name, metrics.body.decode())
 
     def test_case_39_a_wrong_path_names_the_right_one(self):
@@ -124,6 +130,7 @@ class Shapes(unittest.TestCase):
                     self.assertEqual(set(result), expected | (LETTERS_KEYS if readout == "letters" else set()))
                     self.assertEqual((result["id"], result["readout"]), ("d1", readout))
                     self.assertIn("serving_config", result["model"])
+                    self.assertIsInstance(result["model"]["deterministic"], bool)
                     self.assertEqual(result["probability_status"], "uncalibrated")
                     self.assertRegex(result["prompt_sha256"], "^[0-9a-f]{64}$")
 
@@ -144,6 +151,7 @@ class Shapes(unittest.TestCase):
                 timing = reply.json()["timing"]
                 self.assertEqual(set(timing), TIMING_KEYS)
                 self.assertEqual(timing["batch_size"], 3)
+                self.assertTrue(0 <= timing["cached_tokens"] <= timing["input_tokens"], timing)
                 self.assertLess(timing["input_tokens"], sum(result["input_tokens"] for result in results),
                                 "the state that the questions share is counted once")
 
@@ -188,3 +196,29 @@ class Shapes(unittest.TestCase):
             result = self.server.decide(self, dict(harness.body(OPTIONS, readout), x_hidden_state=True))
             self.assertEqual(len(result["x_hidden_state"]), size)
             self.assertGreater(math.fsum(abs(number) for number in result["x_hidden_state"]), 0)
+
+    def test_the_layout_is_named_and_changes_the_prompt(self):
+        hashes = set()
+        for layout in ("state_first", "question_first"):
+            result = self.server.decide(self, dict(harness.body(OPTIONS, "letters"), x_layout=layout))
+            self.assertEqual(result["layout"], layout)
+            hashes.add(result["prompt_sha256"])
+        self.assertEqual(len(hashes), 2)
+        default = self.server.get("/v1/models").json()["data"][0]["meta"]["layout"]
+        self.assertEqual(self.server.decide(self, dict(harness.body(OPTIONS), x_layout="auto"))["layout"], default)
+
+    def test_a_receipt_comes_on_request(self):
+        receipts = []
+        for state in ("One parcel came.", "One parcel came.", "Two parcels came."):
+            reply = self.server.post(dict(harness.body(OPTIONS, "letters", state=state), x_receipt=True))
+            self.assertEqual(reply.status, 200, str(reply))
+            receipts.append(reply.json()["x_receipt"])
+            self.assertEqual(set(receipts[-1]), {"model", "build", "settings", "tokens", "scores"})
+            for name, value in receipts[-1].items():
+                self.assertRegex(value, "^[0-9a-f]{64}$", name)
+        for name in ("model", "build", "settings", "tokens"):
+            self.assertEqual(receipts[0][name], receipts[1][name], name)
+        if self.server.get("/v1/models").json()["data"][0]["meta"]["deterministic"]:
+            self.assertEqual(receipts[0], receipts[1])
+        self.assertNotEqual(receipts[0]["tokens"], receipts[2]["tokens"])
+        self.assertNotIn("x_receipt", self.server.post(harness.body(OPTIONS)).json())

@@ -24,6 +24,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   // The wire knows no limit on an id's length; the domain does.
   const assay::Status valid = assay::validate_request(request, {.id_bytes_max = size});
   ASSAY_ASSERT(valid.ok());
+  ASSAY_ASSERT(request.timeout_ms >= 0 && request.timeout_ms <= assay::server::kTimeoutMsMax);
+  ASSAY_ASSERT(request.client.empty() && !request.cancelled);
   const assay::Result<assay::Value> again = assay::server::parse_json(assay::to_json_text(request.state));
   ASSAY_ASSERT(again.ok() && again.value() == request.state);
   return 0;

@@ -62,7 +62,8 @@ class Injection : public ::testing::TestWithParam<Family> {
   // Prompts under both readouts hold the specials of the template and no more; answers hold none.
   void expect_literal(const Value& state, const Question& question, const std::string& what) {
     for (const Readout readout : {Readout::kLetters, Readout::kText}) {
-      const Result<QuestionPlan> plan = plan_question(state, question, readout, labels_, *encoder_);
+      const Result<QuestionPlan> plan =
+          plan_question(state, question, readout, Layout::kStateFirst, labels_, *encoder_);
       ASSERT_TRUE(plan.ok()) << what << ": " << plan.error().message;
       ASSERT_EQ(specials_of(plan->prompt.tokens), expected_[readout == Readout::kText ? 1 : 0]) << what;
       if (readout == Readout::kLetters) continue;
@@ -84,7 +85,8 @@ class Injection : public ::testing::TestWithParam<Family> {
 
   void learn_expected() {
     for (const Readout readout : {Readout::kLetters, Readout::kText}) {
-      const Result<QuestionPlan> plan = plan_question(Value("state"), plain(), readout, labels_, *encoder_);
+      const Result<QuestionPlan> plan =
+          plan_question(Value("state"), plain(), readout, Layout::kStateFirst, labels_, *encoder_);
       ASSERT_TRUE(plan.ok());
       expected_[readout == Readout::kText ? 1 : 0] = specials_of(plan->prompt.tokens);
     }
@@ -147,6 +149,32 @@ TEST_P(Injection, AForgedTurnIsPlainText) {
   expect_literal(Value(forged), plain(), "forged turn");
 }
 
+// With each layout, what comes first is cut off alike in all prompts that have it in common.
+TEST_P(Injection, PromptsShareWhatTheirLayoutPutsFirst) {
+  const Value state("The parcel left the depot at noon and has not been seen since; the customer is \"furious\".");
+  Question other = plain();
+  other.text = "Is that so? And why?";
+  for (const Readout readout : {Readout::kLetters, Readout::kText}) {
+    for (const Layout layout : {Layout::kStateFirst, Layout::kQuestionFirst}) {
+      const bool state_first = layout == Layout::kStateFirst;
+      const Result<QuestionPlan> one = plan_question(state, plain(), readout, layout, labels_, *encoder_);
+      const Result<QuestionPlan> two = state_first
+                                           ? plan_question(state, other, readout, layout, labels_, *encoder_)
+                                           : plan_question(Value("No."), plain(), readout, layout, labels_, *encoder_);
+      ASSERT_TRUE(one.ok() && two.ok());
+      const engine::EncodedPrompt& prompt = one->prompt;
+      EXPECT_EQ(prompt.head_tokens, two->prompt.head_tokens);
+      ASSERT_EQ(prompt.shared_tokens, two->prompt.shared_tokens);
+      EXPECT_TRUE(
+          std::equal(prompt.tokens.begin(), prompt.tokens.begin() + prompt.shared_tokens, two->prompt.tokens.begin()));
+      std::string shared;
+      for (std::int32_t i = prompt.head_tokens; i < prompt.shared_tokens; i++)
+        shared += encoder_->piece(prompt.tokens[i]);
+      EXPECT_NE(shared.find(state_first ? "furious" : "Which"), std::string::npos) << shared;
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Families, Injection,
                          ::testing::Values(Family{"ggml-vocab-qwen35.gguf", "Qwen3.5-4B.jinja"},
                                            Family{"ggml-vocab-llama-bpe.gguf",
@@ -171,7 +199,7 @@ TEST(SemIfPrompt, RendersToThePublishedHashThroughTheModelsOwnTemplate) {
     for (const Value& option : *row->find("options")->array())
       question.options.push_back({*option.find("id")->string(), *option.find("description")->string()});
     const Result<QuestionPlan> plan =
-        plan_question(*row->find("state"), question, Readout::kLetters, labels, **encoder);
+        plan_question(*row->find("state"), question, Readout::kLetters, Layout::kStateFirst, labels, **encoder);
     ASSERT_TRUE(plan.ok());
     EXPECT_EQ(sha256_hex(plan->prompt.text), *row->find("prompt_sha256")->string());
   }

@@ -9,7 +9,7 @@ ROOMS = {
     "assay": {"assay"},
     "base": {"assay/error.h", "base"},
     "decision": {"assay", "base", "decision"},
-    "engine": {"assay/build.h", "assay/options.h", "assay/error.h", "base", "engine"},
+    "engine": {"assay/build.h", "assay/engine_stats.h", "assay/options.h", "assay/error.h", "base", "engine"},
     "kernels": {"base", "kernels", "engine/kernels"},
     "service": {"assay", "base", "decision", "engine", "service"},
     "server": {"assay", "base", "server"},
@@ -25,6 +25,9 @@ THIRD_PARTIES = {
     "llama.cpp": (r"(llama|llama-cpp|gguf|chat|common|sampling|arg|log|speculative|ngram-\w+|fit)\.h|ggml[\w-]*\.h"
                   r"|mtmd[\w-]*\.h|server-[\w-]+\.h|(jinja|llama\.cpp)/.*",
                   (r"src/engine/llama_\w+\.cc", r"src/server/http_server\.cc", r"bench/.*")),
+    # Classes of llama.cpp's own source folder, for the one file that wraps its memory.
+    "llama.cpp's memory": (r"llama-(context|io|kv-cache|kv-cache-iswa|memory-[a-z-]+)\.h",
+                           (r"src/engine/llama_placement\.cc",)),
     "nlohmann": (r"nlohmann/.*", (r"src/\w+/wire\w*\.cc", r"src/\w+/\w+_file(_test|_fuzz)?\.cc",
                                   r"src/engine/llama_\w+\.cc", r"bench/.*", r"tests/.*")),
     "hash": (r"hash/.*", (r"src/base/sha256\.cc",)),

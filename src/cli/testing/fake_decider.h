@@ -5,11 +5,13 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "assay/decider.h"
+#include "base/sha256.h"
 #include "cli/streams.h"
 
 namespace assay::cli {
@@ -22,6 +24,9 @@ class FakeDecider final : public Decider {
   std::function<std::vector<double>(const DecisionRequest&, const Question&)> probabilities = guess_from_state;
   std::function<Status(const DecisionRequest&)> check = [](const DecisionRequest&) { return Status(); };
   std::function<void()> before_answer = [] {};
+  // Asked when a request wants a receipt. Default: five hashes, tokens and scores of which depend on the request.
+  std::function<std::optional<Receipt>(const DecisionRequest&)> receipt = receipt_of_request;
+  std::function<void()> on_drain = [] {};
   Reliability reliability = Reliability::kReliable;
   ModelReport model;
   std::vector<DecisionRequest> seen;
@@ -35,6 +40,8 @@ class FakeDecider final : public Decider {
     DecisionReply reply;
     reply.compute_ms = compute_ms;
     for (const Question& question : request.questions) reply.answers.push_back(answer(request, question));
+    if (request.receipt) reply.receipt = receipt(request);
+    reply.computed_rows = 3;
     reply.input_tokens = static_cast<std::int32_t>(to_json_text(request.state).size());
     return reply;
   }
@@ -43,7 +50,7 @@ class FakeDecider final : public Decider {
   std::size_t in_flight() const override { return 0; }
   bool healthy() const override { return alive; }
   EngineStats stats() const override { return {}; }
-  void drain(double /*grace_ms*/) override {}
+  void drain(double /*grace_ms*/) override { on_drain(); }
 
   static std::vector<double> guess_from_state(const DecisionRequest& request, const Question& question) {
     const std::string state = to_display_text(request.state);
@@ -58,11 +65,25 @@ class FakeDecider final : public Decider {
     return out;
   }
 
+  static std::optional<Receipt> receipt_of_request(const DecisionRequest& request) {
+    std::string asked = to_json_text(request.state);
+    for (const Question& question : request.questions) {
+      asked += question_type_name(question.type) + question.text;
+      for (const Option& option : question.options) asked += option.id + option.description.value_or("(none)");
+    }
+    return Receipt{.model = sha256_hex("model"),
+                   .build = sha256_hex("build"),
+                   .settings = sha256_hex(request.readout == Readout::kText ? "text" : "letters"),
+                   .tokens = sha256_hex(asked),
+                   .scores = sha256_hex(asked + " scores")};
+  }
+
  private:
   Answer answer(const DecisionRequest& request, const Question& question) const {
     Answer out;
     out.question_id = question.id;
     out.reliability = reliability;
+    if (request.layout != Layout::kAuto) out.layout = request.layout;
     out.prompt_version = "fake-v1";
     out.prompt_sha256 = "00ff";
     out.prompt_tokens = 7;

@@ -43,13 +43,17 @@ class FakeEncoder final : public Encoder {
       encoded.tokens.push_back(kBegin);  // a vocabulary adds it; it is no part of the text
       add_content(prompt.system, encoded);
       if (!prompt.system.empty()) add_content("\n\n", encoded);
+      const std::size_t start = encoded.text.size();
       add_content(prompt.user + prompt.base_cue, encoded);
+      add_cuts(prompt, start + kControls[0].size(), encoded);
       return encoded;
     }
     add_control(kBegin, encoded);
     if (!prompt.system.empty()) add_turn(kSystem, prompt.system, encoded);
+    const std::size_t start = encoded.text.size() + kControls[kUser].size();
     add_turn(kUser, prompt.user, encoded);
     add_control(kAssistant, encoded);
+    add_cuts(prompt, start, encoded);
     return encoded;
   }
 
@@ -98,6 +102,14 @@ class FakeEncoder final : public Encoder {
   // The number of a pair of capital letters, -1 for any other two bytes.
   static std::int32_t pair_at(char first, char second) {
     return is_capital(first) && is_capital(second) ? (first - 'A') * 26 + (second - 'A') : -1;
+  }
+
+  // `start`: where the user text begins, counted in bytes of pieces.
+  void add_cuts(const PromptText& prompt, std::size_t start, EncodedPrompt& encoded) const {
+    const auto bytes = [this](TokenId token) { return piece(token).size(); };
+    encoded.head_tokens = tokens_within(encoded.tokens, start, bytes);
+    encoded.shared_tokens = tokens_within(encoded.tokens, start + prompt.shared_bytes, bytes);
+    encoded.user_tokens = tokens_within(encoded.tokens, start + prompt.user.size(), bytes);
   }
 
   static void add_control(TokenId token, EncodedPrompt& encoded) {

@@ -1,0 +1,316 @@
+// Who is next, how long a step is, and what is refused or dropped.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "engine/testing/engine_rig.h"
+
+namespace assay::engine {
+namespace {
+
+using testing::attention_limits;
+using testing::chain_job;
+using testing::EngineRig;
+using testing::expect_right;
+using testing::is_ready;
+using testing::recurrent_limits;
+using testing::run_of;
+
+// The rig's decoder computes a thousand rows a second; with a step of 64 ms a batch has 64 rows at most.
+constexpr EngineOptions kShortSteps = {.step_ms = 64};
+
+Job job_of(std::int32_t rows, const std::string& client = "") {
+  Job job = chain_job({run_of(rows, rows % 40)});
+  job.terms.client = client;
+  return job;
+}
+
+Job bulk_job(std::int32_t rows) {
+  Job job = job_of(rows);
+  job.terms.bulk = true;
+  return job;
+}
+
+// Lets the engine measure its decoder.
+void measure(EngineRig& rig) { ASSERT_TRUE(rig.run(job_of(64)).ok()); }
+
+// Steps until the future is there; how many.
+int steps_until(EngineRig& rig, EngineRig::Future& future) {
+  int steps = 0;
+  while (!is_ready(future) && rig.engine.has_work() && steps < 10000) {
+    rig.step();
+    steps++;
+  }
+  EXPECT_TRUE(is_ready(future));
+  return steps;
+}
+
+TEST(EngineOrder, ShortJobsOvertakeLongOnes) {
+  EngineRig rig(attention_limits(), kShortSteps);
+  measure(rig);
+  auto long_job = rig.add(job_of(390));
+  rig.step();
+  auto short_job = rig.add(job_of(10));
+  EXPECT_EQ(steps_until(rig, short_job), 1);
+  EXPECT_FALSE(is_ready(long_job));
+  EXPECT_EQ(rig.batches.back(), 64);  // the long one has the rest of the batch
+  rig.finish_all();
+}
+
+TEST(EngineOrder, ALongJobEndsUnderASteadyStreamOfShortOnes) {
+  for (const DecoderLimits& limits : {attention_limits(), recurrent_limits()}) {
+    EngineRig rig(limits, kShortSteps);
+    measure(rig);
+    auto long_job = rig.add(job_of(390));
+    std::vector<EngineRig::Future> stream;
+    int steps = 0;
+    while (!is_ready(long_job) && steps < 200) {  // each step brings as much as it can compute
+      for (int i = 0; i < 2; i++) stream.push_back(rig.add(job_of(32)));
+      rig.step();
+      steps++;
+    }
+    EXPECT_TRUE(is_ready(long_job));
+    EXPECT_GT(steps, 7);  // it did stand back: alone it needs seven
+    rig.finish_all();
+    for (EngineRig::Future& future : stream) EXPECT_TRUE(future.get().ok());
+  }
+}
+
+TEST(EngineOrder, BulkJobsStandBackButEnd) {
+  EngineRig rig(attention_limits(), {.step_ms = 64, .bulk_wait_seconds = 5});
+  measure(rig);
+  auto bulk = rig.add(bulk_job(10));
+  auto interactive = rig.add(job_of(200));
+  EXPECT_EQ(steps_until(rig, interactive), 4);  // 200 rows; the last batch had room for the bulk job as well
+  rig.finish_all();
+  EXPECT_TRUE(bulk.get().ok());
+
+  auto patient = rig.add(bulk_job(60));
+  const std::int64_t start_ns = rig.clock.now_ns();
+  std::vector<EngineRig::Future> stream;
+  while (!is_ready(patient) && rig.clock.ms_since(start_ns) < 20e3) {
+    stream.push_back(rig.add(job_of(64)));
+    rig.step();
+  }
+  EXPECT_TRUE(is_ready(patient));
+  EXPECT_GT(rig.clock.ms_since(start_ns), 4e3);
+  rig.finish_all();
+}
+
+TEST(EngineOrder, AClientWithManyJobsDoesNotStarveOneWithFew) {
+  for (const DecoderLimits& limits : {attention_limits(), recurrent_limits()}) {
+    EngineRig rig(limits, kShortSteps);
+    measure(rig);
+    std::vector<EngineRig::Future> many;
+    for (int i = 0; i < 100; i++) many.push_back(rig.add(job_of(60, "many")));
+    for (int i = 0; i < 30; i++) rig.step();  // what waits has waited for two seconds by now
+    auto one = rig.add(job_of(60, "one"));
+    EXPECT_LE(steps_until(rig, one), 2);
+    auto again = rig.add(job_of(60, "one"));
+    EXPECT_LE(steps_until(rig, again), 4);
+    rig.finish_all();
+    for (EngineRig::Future& future : many) EXPECT_TRUE(future.get().ok());
+  }
+}
+
+TEST(EngineOrder, TwoClientsGetEqualShares) {
+  EngineRig rig(attention_limits(), kShortSteps);
+  measure(rig);
+  std::vector<EngineRig::Future> first;
+  std::vector<EngineRig::Future> second;
+  for (int i = 0; i < 50; i++) first.push_back(rig.add(job_of(64, "first")));
+  for (int i = 0; i < 3; i++) rig.step();
+  for (int i = 0; i < 50; i++) second.push_back(rig.add(job_of(64, "second")));
+  for (int i = 0; i < 40; i++) rig.step();
+  const auto done = [](auto& futures) { return std::count_if(futures.begin(), futures.end(), is_ready); };
+  EXPECT_NEAR(static_cast<double>(done(first)), static_cast<double>(done(second)), 4);
+  rig.finish_all();
+}
+
+TEST(EngineOrder, AClientThatHadMuchLatelyStandsBack) {
+  EngineRig rig(attention_limits(), kShortSteps);
+  for (int i = 0; i < 20; i++) ASSERT_TRUE(rig.run(job_of(64, "much")).ok());
+  auto much = rig.add(job_of(60, "much"));
+  auto little = rig.add(job_of(64, "little"));
+  EXPECT_EQ(steps_until(rig, little), 1);
+  EXPECT_FALSE(is_ready(much));
+  rig.finish_all();
+}
+
+// 25 of 31 tiles, while a stream of short ones holds 14 or more at any time.
+TEST(EngineOrder, AJobThatNeedsMuchRoomGetsItUnderASteadyStream) {
+  EngineRig rig(attention_limits(), {.step_ms = 32});
+  measure(rig);
+  std::vector<EngineRig::Future> stream;
+  for (int i = 0; i < 4; i++) stream.push_back(rig.add(job_of(100)));
+  rig.step();
+  auto large = rig.add(job_of(390));
+  int steps = 0;
+  for (; !is_ready(large) && steps < 500; steps++) {
+    while (std::count_if(stream.begin(), stream.end(), [](auto& future) { return !is_ready(future); }) < 4)
+      stream.push_back(rig.add(job_of(100)));
+    rig.step();
+  }
+  EXPECT_LT(steps, 300);
+  rig.finish_all();
+}
+
+TEST(EngineOrder, WhoComputesWhatOthersWaitForGoesAsEarlyAsTheyWould) {
+  EngineRig rig(attention_limits(), {.step_ms = 64, .bulk_wait_seconds = 100});
+  measure(rig);
+  Job first = chain_job({run_of(250, 1), {5}}, {Keep::kAlways});
+  first.terms.bulk = true;
+  auto owner = rig.add(first);
+  rig.step();
+  auto waiting = rig.add(chain_job({run_of(250, 1), {6}}, {Keep::kAlways}));  // one row, once the prefix is there
+  auto other = rig.add(job_of(200));        // longer than what is left of the prefix, and fits beside it
+  EXPECT_LE(steps_until(rig, waiting), 4);  // three more for the prefix, one for its own row
+  EXPECT_FALSE(is_ready(other));
+  rig.finish_all();
+  EXPECT_TRUE(owner.get().ok());
+}
+
+TEST(EngineSteps, FollowTheMeasuredRate) {
+  EngineRig rig(attention_limits(), {.step_ms = 40});
+  measure(rig);
+  auto future = rig.add(job_of(390));
+  rig.step();
+  EXPECT_EQ(rig.batches.back(), 40);
+  EXPECT_NEAR(rig.engine.rows_per_second(), 1000, 1);
+  rig.rows_per_second = 500;  // slower from now on
+  for (int i = 0; i < 12; i++) rig.step();
+  EXPECT_EQ(rig.batches.back(), 20);
+  rig.rows_per_second = 10;  // never fewer rows than the bits need
+  rig.step();
+  rig.step();
+  EXPECT_EQ(rig.batches.back(), 16);
+  rig.finish_all();
+  rig.rows_per_second = 1e6;
+  auto next = rig.add(job_of(390));
+  rig.step();
+  rig.step();
+  EXPECT_EQ(rig.batches.back(), 64);  // never more than the decoder takes
+  rig.finish_all();
+}
+
+TEST(EngineSteps, HaveAsManyRowsAsTheBitsNeed) {
+  EngineRig rig(attention_limits());
+  for (const std::int32_t rows : {1, 2, 15, 16, 17, 18, 63, 65, 131}) EXPECT_TRUE(rig.run(job_of(rows)).ok());
+  for (const std::int32_t rows : rig.batches) {
+    EXPECT_GE(rows, 16);
+    EXPECT_LE(rows, 64);
+    EXPECT_EQ(rows % 4, 0);
+  }
+  const EngineStats stats = rig.engine.stats();
+  EXPECT_EQ(stats.rows, 1u + 2 + 15 + 16 + 17 + 18 + 63 + 65 + 131);
+  EXPECT_EQ(stats.rows + stats.padding_rows, static_cast<std::uint64_t>(rig.decoder.rows_decoded()));
+  EXPECT_EQ(stats.steps, rig.batches.size());
+  EXPECT_TRUE(rig.decoder.empty());
+}
+
+TEST(EngineSteps, TakeNoMoreReadsThanTheDecoderHasOutputs) {
+  DecoderLimits limits = attention_limits();
+  limits.output_rows_max = 9;
+  EngineRig rig(limits);
+  Job job = job_of(60);
+  job.reads.clear();
+  for (std::int32_t i = 0; i < 60; i++) job.reads.push_back({.segment = 0, .offset = i, .targets = {i % 40}});
+  auto beside = rig.add(job_of(20));
+  expect_right(job, rig.run(job), limits);
+  EXPECT_TRUE(beside.get().ok());
+}
+
+TEST(EngineDeadlines, AJobThatCannotMakeItIsRefusedAtOnce) {
+  for (const DecoderLimits& limits : {attention_limits(), recurrent_limits()}) {
+    EngineRig rig(limits, kShortSteps);
+    measure(rig);
+    const auto with_deadline = [&rig](std::int32_t rows, double ms) {
+      Job job = job_of(rows);
+      job.terms.deadline_ns = rig.clock.now_ns() + static_cast<std::int64_t>(ms * 1e6);
+      return job;
+    };
+    auto refused = rig.add(with_deadline(300, 250));
+    ASSERT_TRUE(is_ready(refused));
+    const Result<JobResult> result = refused.get();
+    EXPECT_EQ(result.error().code, ErrorCode::kTooBusy);
+    EXPECT_EQ(result.error().field, "timeout_ms");
+    EXPECT_GE(result.error().retry_after_seconds, 1);
+    EXPECT_FALSE(rig.engine.has_work());
+    auto accepted = rig.add(with_deadline(300, 500));
+    EXPECT_FALSE(is_ready(accepted));
+    rig.finish_all();
+    EXPECT_TRUE(accepted.get().ok());
+    std::vector<EngineRig::Future> before;
+    for (int i = 0; i < 40; i++) before.push_back(rig.add(job_of(100)));  // four seconds
+    EXPECT_NEAR(rig.add(with_deadline(100, 3000)).get().error().retry_after_seconds, 4, 0.1);
+    auto bulk = bulk_job(390);  // those stand back, so they take nothing from an interactive job
+    before.push_back(rig.add(bulk));
+    EXPECT_FALSE(is_ready(before.emplace_back(rig.add(with_deadline(10, 100)))));
+    rig.finish_all();
+    for (EngineRig::Future& future : before) EXPECT_TRUE(future.get().ok());
+  }
+}
+
+TEST(EngineDeadlines, WhatOthersComputeIsNotCountedTwice) {
+  EngineRig rig(attention_limits(), kShortSteps);
+  measure(rig);
+  std::vector<EngineRig::Future> futures;
+  for (int i = 0; i < 30; i++) {
+    Job job = chain_job({run_of(300, 1), run_of(10, i)}, {Keep::kAlways});
+    job.terms.deadline_ns = rig.clock.now_ns() + 1'000'000'000;  // 300 + 30 * 10 rows fit a second, 30 * 310 do not
+    futures.push_back(rig.add(job));
+  }
+  rig.finish_all();
+  for (EngineRig::Future& future : futures) EXPECT_TRUE(future.get().ok());
+}
+
+TEST(EngineDeadlines, LateJobsAreDroppedBeforeTheNextBatch) {
+  EngineRig rig(attention_limits(), kShortSteps);
+  Job late = job_of(200);
+  late.terms.deadline_ns = 100'000'000;
+  auto first = rig.add(late);  // nothing was measured yet, so it is tried
+  auto second = rig.add(job_of(390));
+  for (int i = 0; i < 4; i++) rig.step();  // 32, then twice 64 rows: it is late before the fourth
+  ASSERT_TRUE(is_ready(first));
+  EXPECT_EQ(first.get().error().code, ErrorCode::kDeadline);
+  EXPECT_EQ(rig.engine.stats().jobs_late, 1u);
+  rig.finish_all();
+  expect_right(job_of(390), second.get(), attention_limits());
+}
+
+TEST(EngineCancels, DropAJobBeforeTheNextBatchAndLeaveItsNeighboursAlone) {
+  for (const DecoderLimits& limits : {attention_limits(), recurrent_limits()}) {
+    EngineRig rig(limits, kShortSteps);
+    const auto cancelled = std::make_shared<std::atomic<bool>>(false);
+    Job leaving = job_of(200);
+    leaving.terms.cancelled = cancelled;
+    auto first = rig.add(leaving);
+    auto second = rig.add(job_of(30));
+    auto third = rig.add(job_of(390));
+    rig.step();
+    cancelled->store(true);
+    rig.step();
+    ASSERT_TRUE(is_ready(first));
+    EXPECT_EQ(first.get().error().code, ErrorCode::kCancelled);
+    EXPECT_EQ(rig.engine.stats().jobs_cancelled, 1u);
+    rig.finish_all();
+    expect_right(job_of(30), second.get(), limits);
+    expect_right(job_of(390), third.get(), limits);
+    EXPECT_TRUE(rig.decoder.empty());
+  }
+}
+
+TEST(EngineTimes, TellQueueAndComputeTimeApart) {
+  EngineRig rig(attention_limits(), kShortSteps);
+  measure(rig);
+  auto first = rig.add(job_of(64));
+  auto second = rig.add(job_of(64));
+  rig.finish_all();
+  EXPECT_NEAR(first.get()->queue_ms, 0, 1e-6);
+  const Result<JobResult> result = second.get();
+  EXPECT_NEAR(result->queue_ms, 64, 1e-6);
+  EXPECT_NEAR(result->compute_ms, 64, 1e-6);
+}
+
+}  // namespace
+}  // namespace assay::engine

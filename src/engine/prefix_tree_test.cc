@@ -1,0 +1,101 @@
+#include "engine/prefix_tree.h"
+
+#include <gtest/gtest.h>
+
+namespace assay::engine {
+namespace {
+
+PrefixNode* find(const PrefixTree& tree, const PrefixNode* parent, const Tokens& tokens) {
+  return tree.find(parent, tokens, PrefixTree::key(parent == nullptr ? PrefixTree::kRootKey : parent->key, tokens));
+}
+
+// system {1, 2} with two states below it.
+struct Family {
+  PrefixTree tree;
+  PrefixNode* system = tree.add(nullptr, {1, 2}, {1}, 0);
+  PrefixNode* first = tree.add(system, {3}, {2}, 1);
+  PrefixNode* second = tree.add(system, {4, 5, 6}, {3}, 2);
+};
+
+TEST(PrefixTree, FindsASegmentOnlyBehindItsOwnParent) {
+  Family family;
+  EXPECT_EQ(find(family.tree, nullptr, {1, 2}), family.system);
+  EXPECT_EQ(find(family.tree, family.system, {3}), family.first);
+  EXPECT_EQ(find(family.tree, nullptr, {3}), nullptr);
+  EXPECT_EQ(find(family.tree, family.first, {3}), nullptr);
+  EXPECT_EQ(find(family.tree, family.system, {4, 5}), nullptr);  // whole segments only
+  EXPECT_EQ(family.second->position, 2);
+  EXPECT_EQ(family.second->end(), 5);
+  EXPECT_EQ(family.tree.nodes(), 3);
+  EXPECT_EQ(family.tree.tokens(), 6);
+}
+
+TEST(PrefixTree, AnEqualKeyIsNotEnough) {
+  Family family;
+  EXPECT_EQ(family.tree.find(nullptr, {9, 9}, family.system->key), nullptr);
+}
+
+TEST(PrefixTree, TheSameTokensCutElsewhereAreOtherSegments) {
+  const PrefixKey whole = PrefixTree::key(PrefixTree::kRootKey, {1, 2, 3});
+  EXPECT_NE(PrefixTree::key(PrefixTree::key(PrefixTree::kRootKey, {1, 2}), {3}), whole);
+}
+
+TEST(PrefixTree, DropsTheOneUsedLongestAgoAndParentsOnlyAfterTheirChildren) {
+  Family family;
+  family.tree.touch(family.first);
+  EXPECT_EQ(family.tree.oldest_idle(), family.second);  // system is older but has children
+  family.tree.use(family.second);
+  EXPECT_EQ(family.tree.oldest_idle(), family.first);
+  family.tree.remove(family.first);
+  EXPECT_EQ(family.tree.oldest_idle(), nullptr);
+  family.tree.leave(family.second);
+  family.tree.remove(family.second);
+  EXPECT_EQ(family.tree.oldest_idle(), family.system);
+  family.tree.remove(family.system);
+  EXPECT_EQ(family.tree.nodes(), 0);
+  EXPECT_EQ(family.tree.tokens(), 0);
+}
+
+TEST(PrefixTree, DroppableIsWhatNoJobStandsOnOrBelow) {
+  Family family;
+  EXPECT_EQ(family.tree.droppable().size(), 3u);
+  family.tree.use(family.second);
+  EXPECT_EQ(family.tree.droppable(), (std::vector<const PrefixNode*>{family.first}));
+  family.tree.leave(family.second);
+  family.tree.use(family.system);
+  EXPECT_EQ(family.tree.droppable().size(), 2u);
+}
+
+TEST(PrefixTree, CountsItsUsersAndTilesForTheEnginesInvariants) {
+  Family family;
+  family.tree.use(family.first);
+  std::int32_t tiles = 0;
+  std::int32_t sequences = 0;
+  EXPECT_EQ(family.tree.count(tiles, sequences, {{family.first, 1}}), "");
+  EXPECT_EQ(tiles, 3);
+  EXPECT_EQ(sequences, 3);
+  EXPECT_NE(family.tree.count(tiles, sequences, {}), "");
+  family.second->tiles = {1};
+  EXPECT_NE(family.tree.count(tiles, sequences, {{family.first, 1}}), "");
+}
+
+TEST(PrefixTree, NotesWhatWasAskedForLatelyOnly) {
+  PrefixTree tree;
+  tree.note(1);
+  EXPECT_FALSE(tree.noted_twice(1));
+  EXPECT_FALSE(tree.noted_twice(2));
+  tree.note(1);
+  EXPECT_TRUE(tree.noted_twice(1));
+  for (PrefixKey key = 10; key < 10 + 4096; key++) tree.note(key);
+  EXPECT_FALSE(tree.noted_twice(1));  // forgotten: four thousand others came since
+  EXPECT_FALSE(tree.noted_twice(10));
+}
+
+TEST(PrefixTreeDeathTest, ASegmentInUseIsNeverRemoved) {
+  Family family;
+  family.tree.use(family.first);
+  EXPECT_DEATH(family.tree.remove(family.first), "assertion failed");
+}
+
+}  // namespace
+}  // namespace assay::engine

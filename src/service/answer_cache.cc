@@ -1,0 +1,94 @@
+// Every text in a key stands behind its length, so no two requests can spell the same bytes.
+
+#include "service/answer_cache.h"
+
+#include <utility>
+
+namespace assay::service {
+namespace {
+
+void append_number(std::string& out, std::uint64_t number) {
+  for (int i = 0; i < 8; i++) out += static_cast<char>((number >> (8 * i)) & 0xFFU);
+}
+
+void append_text(std::string& out, std::string_view text) {
+  append_number(out, text.size());
+  out += text;
+}
+
+template <typename Enum>
+void append_enum(std::string& out, Enum value) {
+  out += static_cast<char>(value);
+}
+
+void append_question(std::string& out, const Question& question) {
+  append_text(out, question.id);
+  append_text(out, question.text);
+  append_enum(out, question.type);
+  append_number(out, question.options.size());
+  for (const Option& option : question.options) {
+    append_text(out, option.id);
+    out += option.description.has_value() ? '\1' : '\0';
+    if (option.description.has_value()) append_text(out, *option.description);
+  }
+}
+
+}  // namespace
+
+std::string answer_key(const DecisionRequest& request) {
+  std::string out;
+  append_enum(out, request.readout);
+  append_enum(out, request.layout);
+  for (const bool flag : {request.explain, request.hidden_state, request.receipt}) out += flag ? '\1' : '\0';
+  // JSON text tells a string from an object that is written like it, and keeps the order of keys and every digit.
+  append_text(out, to_json_text(request.state));
+  append_number(out, request.questions.size());
+  for (const Question& question : request.questions) append_question(out, question);
+  return out;
+}
+
+std::optional<DecisionReply> AnswerCache::find(const DecisionRequest& request) {
+  if (entries_max_ == 0) return std::nullopt;
+  const std::string key = answer_key(request);
+  std::shared_ptr<const DecisionReply> reply;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (const auto found = by_key_.find(key); found != by_key_.end()) {
+      entries_.splice(entries_.begin(), entries_, found->second);
+      reply = found->second->reply;
+    }
+  }
+  if (reply == nullptr) {
+    ++misses_;
+    return std::nullopt;
+  }
+  ++hits_;
+  DecisionReply out = *reply;
+  out.from_answer_cache = true;
+  out.computed_rows = 0;
+  out.cached_tokens = 0;
+  out.queue_ms = 0;
+  out.compute_ms = 0;
+  return out;
+}
+
+void AnswerCache::insert(const DecisionRequest& request, const DecisionReply& reply) {
+  if (entries_max_ == 0) return;
+  std::string key = answer_key(request);
+  if (key.size() > kKeyBytesMax) return;
+  auto kept = std::make_shared<const DecisionReply>(reply);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (by_key_.contains(key)) return;
+  entries_.push_front({.key = std::move(key), .reply = std::move(kept)});
+  by_key_.emplace(entries_.front().key, entries_.begin());
+  if (entries_.size() <= entries_max_) return;
+  by_key_.erase(entries_.back().key);
+  entries_.pop_back();
+}
+
+std::size_t AnswerCache::size() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return entries_.size();
+}
+
+}  // namespace assay::service

@@ -1,0 +1,57 @@
+#pragma once
+// Whole replies that were given before: the same request again costs a lookup instead of a computation.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "assay/decision.h"
+
+namespace assay::service {
+
+// Everything of a request that moves its answer, and nothing else, as bytes: the state; each question's id, text, type
+// and options; readout, layout, explain, hidden_state and receipt. Two requests have equal keys only if all of these
+// are equal. REQUIRES: a request that validate_request() accepts.
+std::string answer_key(const DecisionRequest& request);
+
+// Thread-safe. Least recently used first out; two requests are the same only if their whole keys are, never by a hash
+// alone. Only for deciders whose answer depends on the request alone (ModelReport::deterministic).
+class AnswerCache {
+ public:
+  // Requests with a longer key are not kept, so that a cache of n entries has a size.
+  static constexpr std::size_t kKeyBytesMax = 256u * 1024;
+
+  // 0: off. Nothing is kept, found or counted.
+  explicit AnswerCache(std::size_t entries_max) : entries_max_(entries_max) {}
+
+  // A copy of the reply to the same request, with from_answer_cache set and nothing computed, cached or waited for.
+  std::optional<DecisionReply> find(const DecisionRequest& request);
+  // Keeps the reply as the most recent one. A reply that is there already stays.
+  void insert(const DecisionRequest& request, const DecisionReply& reply);
+
+  std::uint64_t hits() const { return hits_; }
+  std::uint64_t misses() const { return misses_; }
+  std::size_t size() const;
+
+ private:
+  struct Entry {
+    std::string key;
+    std::shared_ptr<const DecisionReply> reply;  // shared with whoever still copies it
+  };
+
+  const std::size_t entries_max_;
+  std::atomic<std::uint64_t> hits_{0};
+  std::atomic<std::uint64_t> misses_{0};
+  mutable std::mutex mutex_;                                                 // guards what follows
+  std::list<Entry> entries_;                                                 // most recently used first
+  std::unordered_map<std::string_view, std::list<Entry>::iterator> by_key_;  // views of the entries' keys
+};
+
+}  // namespace assay::service
