@@ -43,7 +43,7 @@ struct DeciderOptions {
   double stuck_seconds = 120;               // a decode that takes longer makes the decider unhealthy
   std::size_t answer_cache_entries = 0;     // whole replies kept for requests that come again; 0: off
   std::string snapshots_dir;                // prefixes computed before (assay warm) are read from here; empty: none
-  bool write_snapshots = false;             // drain() writes every cached prefix to snapshots_dir
+  bool write_snapshots = false;             // each kept prefix is written there as soon as it is computed
   std::size_t prior_cache_tokens = 262144;  // bound of the cache of option priors, in tokens of its keys
   bool readout_check = true;                // run (or read the stored result of) the built-in check at load
   bool start_check = true;                  // try one decode in a child process before serving

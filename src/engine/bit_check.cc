@@ -32,6 +32,7 @@ class Trials {
     decoder_.reset();
     batch_.clear();
     others_ = 0;
+    read_ = static_cast<std::size_t>(-1);
     add_others(trial.others_before);
     add_path(0, kPrefixRows, trial.prefix_tile * rules.tile_cells);
     if (trial.in_two) {
@@ -106,11 +107,11 @@ class Trials {
 // Recurrent models are computed job by job in steps of their own, so only the place may change.
 std::vector<Trial> trials_for(const DecoderLimits& limits) {
   if (limits.whole_sequences_only) {
-    return {{.in_two = true}, {.in_two = true}, {.prefix_tile = 3, .tail_tile = 5, .in_two = true}};
+    return {{.in_two = true}, {.prefix_tile = 2, .tail_tile = 3, .in_two = true}, {.prefix_tile = 3, .tail_tile = 5, .in_two = true}};
   }
   return {{},
           {.prefix_tile = 2, .tail_tile = 4, .in_two = true, .others_before = 9, .more_rows = 1, .more_outputs = 1},
-          {.tail_tile = 3, .tail_page = 1, .in_two = true, .others_before = 54, .more_rows = 1, .more_outputs = 16},
+          {.prefix_tile = 2, .tail_tile = 3, .tail_page = 1, .in_two = true, .others_before = 54, .more_rows = 1, .more_outputs = 40},
           {.prefix_tile = 3, .tail_tile = 4, .others_before = 5, .more_rows = 3, .more_outputs = 6},
           {.prefix_tile = 1, .tail_tile = 5, .others_before = 38, .more_rows = 0, .more_outputs = 2}};
 }

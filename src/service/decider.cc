@@ -135,7 +135,8 @@ Result<DecisionReply> LocalDecider::compute(const DecisionRequest& request) {
 }
 
 Result<LocalDecider::JobFuture> LocalDecider::submit(engine::Job job, Pass& pass, bool follows) {
-  job.terms = {.bulk = pass.request.priority == Priority::kBulk,
+  // Priors (what follows) may be waited for by others, also by those in a hurry.
+  job.terms = {.bulk = pass.request.priority == Priority::kBulk && !follows,
                .deadline_ns = pass.deadline_ns,
                .client = pass.request.client,
                .cancelled = pass.cancelled,
@@ -157,6 +158,17 @@ Result<engine::JobResult> LocalDecider::wait(JobFuture& future, Pass& pass) {
   pass.reply.queue_ms = std::max(pass.reply.queue_ms, result->queue_ms);
   pass.reply.compute_ms = std::max(pass.reply.compute_ms, result->compute_ms);
   return result;
+}
+
+// Until another request has computed them, or this one is not wanted any more or late.
+std::optional<Error> LocalDecider::wait_for_priors(const PriorCache::Pending& pending, const Pass& pass) const {
+  while (pending.wait_for(kAskEvery) != std::future_status::ready) {
+    if (pass.request.cancelled && pass.request.cancelled())
+      return Error{ErrorCode::kCancelled, "The caller went away.", ""};
+    if (pass.deadline_ns != 0 && clock_.now_ns() > pass.deadline_ns)
+      return Error{ErrorCode::kDeadline, "The answer was not there within timeout_ms.", "timeout_ms"};
+  }
+  return std::nullopt;
 }
 
 LocalDecider::PriorWork LocalDecider::begin_priors(const QuestionPlan& plan, Pass& pass) {
@@ -182,6 +194,7 @@ Result<LocalDecider::SharedPriors> LocalDecider::end_priors(const QuestionPlan& 
   if (plan.readout != Readout::kText) return SharedPriors();
   while (!work.lookup.mine) {
     if (work.lookup.priors) return work.lookup.priors;
+    if (std::optional<Error> error = wait_for_priors(work.lookup.pending, pass)) return *error;
     SharedPriors priors = work.lookup.pending.get();
     if (priors) return priors;
     work = begin_priors(plan, pass);
@@ -211,10 +224,14 @@ Receipt LocalDecider::receipt(const DecisionRequest& request, const std::vector<
   settings["layout"] = layout_name(plans.front().layout);
   // Recurrent models: such rows are computed one chain at a time.
   if (report_.recurrent && request.hidden_state) settings["hidden_state"] = "yes";
-  for (const QuestionPlan& plan : plans) {
-    tokens.push_back(plan.prompt.tokens);
+  const auto add = [&tokens](const engine::EncodedPrompt& prompt) {
+    tokens.push_back(prompt.tokens);
     // Where it is cut into segments moves bits, too.
-    tokens.push_back({plan.prompt.head_tokens, plan.prompt.shared_tokens, plan.prompt.user_tokens});
+    tokens.push_back({prompt.head_tokens, prompt.shared_tokens, prompt.user_tokens});
+  };
+  for (const QuestionPlan& plan : plans) {
+    add(plan.prompt);
+    for (const engine::EncodedPrompt& neutral : plan.neutral_prompts) add(neutral);
     for (const std::vector<AnswerPath>& paths : plan.answers) {
       for (const AnswerPath& path : paths) {
         tokens.push_back(path.lead);

@@ -72,7 +72,8 @@ TEST(DeciderBits, WrongRulesChangeThem) {
   const DecisionRequest request = request_with(many_questions(), Readout::kText, Layout::kStateFirst);
   const DecisionReply right = decided(*Fixture(moving_bits()).decider, request);
   FixtureOptions wrong = moving_bits();
-  wrong.limits.rules = {.tile_cells = 32, .page_cells = 8, .rows_min = 16, .rows_multiple = 1};
+  wrong.limits.rules = {
+      .tile_cells = 32, .page_cells = 8, .rows_min = 16, .rows_multiple = 1, .outputs_min = 1, .outputs_multiple = 1};
   Fixture fixture(wrong);
   fixture.decoder->real_rules = {};
   EXPECT_NE(numbers_of(decided(*fixture.decider, request)), numbers_of(right));

@@ -67,6 +67,7 @@ class LocalDecider final : public Decider {
   PriorWork begin_priors(const QuestionPlan& plan, Pass& pass);
   Result<SharedPriors> end_priors(const QuestionPlan& plan, PriorWork& work, Pass& pass);
   Result<engine::JobResult> wait(JobFuture& future, Pass& pass);
+  std::optional<Error> wait_for_priors(const PriorCache::Pending& pending, const Pass& pass) const;
   Result<JobFuture> submit(engine::Job job, Pass& pass, bool follows);
   Receipt receipt(const DecisionRequest& request, const std::vector<QuestionPlan>& plans,
                   const std::vector<Answer>& answers) const;

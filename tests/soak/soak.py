@@ -68,10 +68,11 @@ def ask(connection, body):
 
 
 def digest(raw):
-    """What must not change: ids, probabilities and the receipt; not the times."""
+    """What must not change: ids, probabilities, tokens and the bits of all scores; not the times, and not the settings
+    (the cache's size is one of them for recurrent models)."""
     reply = json.loads(raw)
     results = [reply["result"]] if "result" in reply else reply["results"]
-    return [[result["id"], result["probabilities"]] for result in results], reply["x_receipt"]
+    return [[result["id"], result["probabilities"]] for result in results], [reply["x_receipt"][part] for part in ("tokens", "scores")]
 
 
 def hang_up(port, body):
