@@ -68,11 +68,15 @@ Prompt letters_prompt(const Value& state, const Question& question, std::span<co
   Value::Object payload = {{"criterion", Value(question.text)}, {"options", listed_options(question, labels)}};
   const Value shared =
       question_first ? Value(payload) : Value(Value::Object{{"evidence", state}});  // the payload's first members
+  constexpr std::string_view kBeforeQuestion = "{\"criterion\": \"";
+  constexpr std::string_view kBeforeState = "{\"evidence\": ";
+  const std::size_t before_state = kBeforeState.size() + (state.is_string() ? 1 : 0);  // a string's quote
   payload.insert(question_first ? payload.end() : payload.begin(), {"evidence", state});
   return Prompt{.system = std::string(kLettersSystem),
                 .user = to_json_text(Value(std::move(payload))),
                 .base_cue = std::string(kLettersBaseCue),
                 .version = std::string(question_first ? kLettersQuestionFirstVersion : kLettersVersion),
+                .fixed_bytes = question_first ? kBeforeQuestion.size() : before_state,
                 .shared_bytes = to_json_text(shared).size() - 1};  // without the closing brace
 }
 

@@ -15,6 +15,9 @@ struct Prompt {
   std::string user;      // the user turn
   std::string base_cue;  // what follows the user text when a model has no chat template
   std::string version;   // names the wording and the layout; it changes whenever a byte of it changes
+  // The first bytes of `user` that the wording puts before the caller's first text, the same in all prompts of this
+  // version whose first text is of the same kind (a string, or another JSON value).
+  std::size_t fixed_bytes = 0;
   // The first bytes of `user` that other requests can share: all that depends on the layout's first part alone. State
   // first: through the end of the state; question first: through the end of the question, with the options that the
   // prompt lists. What is shared of the tokens ends there or before.

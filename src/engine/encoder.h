@@ -17,18 +17,18 @@ struct PromptText {
   std::string system;  // empty: no system turn (a template may still write its own)
   std::string user;
   std::string base_cue;  // what a model without a chat template reads after the user text, such as "\nAnswer:"
-  std::size_t shared_bytes = 0;  // the first bytes of the user text that other prompts may share
+  std::size_t fixed_bytes = 0;   // the first bytes of the user text that all prompts of this kind have
+  std::size_t shared_bytes = 0;  // the first bytes of the user text that other prompts may share; at least fixed_bytes
 };
 
 struct EncodedPrompt {
   std::string text;  // the whole rendered prompt, template included
   Tokens tokens;     // exactly one BOS where the vocabulary wants one
-  // How many first tokens lie wholly before the user text (the template's and the system's), before the end of its
-  // shared bytes, and before its end. They depend on the prompt's own bytes alone.
-  // 0 <= head_tokens <= shared_tokens <= user_tokens < tokens.size().
+  // How many first tokens lie wholly before the end of the user text's fixed bytes (the template's and the system's
+  // too), and before the end of its shared bytes. They depend on the prompt's own bytes alone.
+  // 0 <= head_tokens <= shared_tokens < tokens.size().
   std::int32_t head_tokens = 0;
   std::int32_t shared_tokens = 0;
-  std::int32_t user_tokens = 0;
 };
 
 // How many first tokens have their pieces' bytes within the first `bytes`; never all of them.

@@ -214,8 +214,22 @@ Engine::Batch Engine::fill_batch() {
     }
     if (alone && !batch.works.empty()) break;
   }
-  if (!limits_.whole_sequences_only) pad(batch);
+  if (!limits_.whole_sequences_only) {
+    take_tail(batch);
+    pad(batch);
+  }
   return batch;
+}
+
+// When what would be left for the next batch is less than a batch has at least, it goes into this one: padding rows
+// cost as much as rows that somebody waits for.
+void Engine::take_tail(Batch& batch) {
+  std::int32_t left = 0;
+  for (const std::unique_ptr<Work>& work : works_) left += work->rows_left();
+  if (batch.works.empty() || batch.works.front()->suspect || left == 0 || left >= limits_.rules.rows_min) return;
+  for (const std::unique_ptr<Work>& work : works_) {
+    if (work->running && !work->suspect) take_rows(*work, left, batch);
+  }
 }
 
 void Engine::step() {

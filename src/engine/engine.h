@@ -118,6 +118,7 @@ class Engine {
   void sweep();
   void rank_works();
   Batch fill_batch();
+  void take_tail(Batch& batch);
   void compute(Batch& batch);
   Status read_batch(const Batch& batch);
   void finish(Work* work, Result<JobResult> result);

@@ -46,7 +46,12 @@ void Engine::begin_wave(Work& work, std::int32_t wave) {
 void Engine::take_rows(Work& work, std::int32_t rows_max, Batch& batch) {
   const Program& program = work.program;
   const std::int32_t trunk_end = program.trunk.empty() ? 0 : program.trunk.back().end;
-  if (work.wave >= 0 && work.cursor == program.waves[work.wave].end) begin_wave(work, work.wave + 1);
+  const auto at = std::find(batch.works.begin(), batch.works.end(), &work);
+  const bool in_batch = at != batch.works.end();
+  if (work.wave >= 0 && work.cursor == program.waves[work.wave].end) {
+    if (in_batch || done(work)) return;
+    begin_wave(work, work.wave + 1);
+  }
   const std::int32_t end = work.wave >= 0 ? program.waves[work.wave].end : trunk_end;
   // As many as can be padded to what the bits need.
   const std::int32_t reads_max = limits_.output_rows_max - limits_.output_rows_max % limits_.rules.outputs_multiple;
@@ -67,9 +72,12 @@ void Engine::take_rows(Work& work, std::int32_t rows_max, Batch& batch) {
     work.cursor++;
     taken++;
   }
-  if (taken == 0) return;
-  batch.works.push_back(&work);
-  batch.rows_of_work.push_back(taken);
+  if (in_batch) {
+    batch.rows_of_work[static_cast<std::size_t>(at - batch.works.begin())] += taken;
+  } else if (taken > 0) {
+    batch.works.push_back(&work);
+    batch.rows_of_work.push_back(taken);
+  }
 }
 
 // Recurrent models: the job's next step as it was planned.

@@ -213,7 +213,7 @@ void LlamaEncoder::add_cuts(const PromptText& prompt, const RenderedChat& chat, 
     if (chat.is_content[start] && seen++ == in_content) break;
   }
   const std::size_t cut_off = prompt.user.find(user);  // the template may have trimmed the front
-  const std::size_t shared = prompt.shared_bytes > cut_off ? prompt.shared_bytes - cut_off : 0;
+  const auto kept = [&](std::size_t bytes) { return std::min(user.size(), bytes > cut_off ? bytes - cut_off : 0); };
   const bool added_begin = !encoded.tokens.empty() && encoded.tokens.front() == llama_vocab_bos(vocabulary_) &&
                            !chat.text.starts_with(piece(encoded.tokens.front()));
   const std::size_t before = added_begin ? piece(encoded.tokens.front()).size() : 0;
@@ -221,9 +221,8 @@ void LlamaEncoder::add_cuts(const PromptText& prompt, const RenderedChat& chat, 
     const std::int32_t length = llama_token_to_piece(vocabulary_, token, nullptr, 0, 0, true);
     return static_cast<std::size_t>(length < 0 ? -length : length);
   };
-  encoded.head_tokens = tokens_within(encoded.tokens, before + start, bytes);
-  encoded.shared_tokens = tokens_within(encoded.tokens, before + start + std::min(shared, user.size()), bytes);
-  encoded.user_tokens = tokens_within(encoded.tokens, before + start + user.size(), bytes);
+  encoded.head_tokens = tokens_within(encoded.tokens, before + start + kept(prompt.fixed_bytes), bytes);
+  encoded.shared_tokens = tokens_within(encoded.tokens, before + start + kept(prompt.shared_bytes), bytes);
 }
 
 Result<Tokens> LlamaEncoder::tokenize(const RenderedChat& chat) const {

@@ -227,7 +227,7 @@ Receipt LocalDecider::receipt(const DecisionRequest& request, const std::vector<
   const auto add = [&tokens](const engine::EncodedPrompt& prompt) {
     tokens.push_back(prompt.tokens);
     // Where it is cut into segments moves bits, too.
-    tokens.push_back({prompt.head_tokens, prompt.shared_tokens, prompt.user_tokens});
+    tokens.push_back({prompt.head_tokens, prompt.shared_tokens});
   };
   for (const QuestionPlan& plan : plans) {
     add(plan.prompt);

@@ -17,8 +17,7 @@ std::int32_t JobBuilder::add_segment(std::int32_t parent, engine::Tokens tokens,
 }
 
 RowRef JobBuilder::add_prompt(const engine::EncodedPrompt& prompt) {
-  ASSAY_ASSERT(prompt.head_tokens <= prompt.shared_tokens && prompt.shared_tokens <= prompt.user_tokens &&
-               prompt.user_tokens < std::ssize(prompt.tokens));
+  ASSAY_ASSERT(prompt.head_tokens <= prompt.shared_tokens && prompt.shared_tokens < std::ssize(prompt.tokens));
   const auto part = [&prompt](std::int32_t from, std::int32_t to) {
     return engine::Tokens(prompt.tokens.begin() + from, prompt.tokens.begin() + to);
   };
@@ -26,9 +25,7 @@ RowRef JobBuilder::add_prompt(const engine::EncodedPrompt& prompt) {
   if (prompt.head_tokens > 0) at = add_segment(at, part(0, prompt.head_tokens), engine::Keep::kAlways);
   if (prompt.shared_tokens > prompt.head_tokens)
     at = add_segment(at, part(prompt.head_tokens, prompt.shared_tokens), engine::Keep::kAlways);
-  if (prompt.user_tokens > prompt.shared_tokens)
-    at = add_segment(at, part(prompt.shared_tokens, prompt.user_tokens), engine::Keep::kSeenTwice);
-  at = add_segment(at, part(prompt.user_tokens, static_cast<std::int32_t>(prompt.tokens.size())), engine::Keep::kNever);
+  at = add_segment(at, part(prompt.shared_tokens, static_cast<std::int32_t>(prompt.tokens.size())), engine::Keep::kNever);
   prompts_.push_back({.segment = at, .answers = {}});
   return {.prompt = static_cast<std::int32_t>(prompts_.size()) - 1};
 }

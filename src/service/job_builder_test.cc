@@ -18,9 +18,9 @@ using engine::Segment;
 using engine::TokenId;
 using engine::Tokens;
 
-// Cut behind 2, 4 and 6 of its tokens.
+// Cut behind 2 and 4 of its tokens.
 EncodedPrompt prompt_of(Tokens tokens) {
-  return {.text = {}, .tokens = std::move(tokens), .head_tokens = 2, .shared_tokens = 4, .user_tokens = 6};
+  return {.text = {}, .tokens = std::move(tokens), .head_tokens = 2, .shared_tokens = 4};
 }
 
 // The tokens from the root to a row.
@@ -45,10 +45,10 @@ TEST(JobBuilder, APromptIsCutWhereItsStructureSays) {
   builder.add_prompt(prompt_of({1, 2, 3, 4, 5, 6, 7}));
   EXPECT_EQ(builder.prompt_tokens(), 7);
   const Job job = builder.take();
-  ASSERT_EQ(job.segments.size(), 4u);
-  const std::vector<Tokens> tokens = {{1, 2}, {3, 4}, {5, 6}, {7}};
-  const std::vector<Keep> keep = {Keep::kAlways, Keep::kAlways, Keep::kSeenTwice, Keep::kNever};
-  for (std::int32_t i = 0; i < 4; i++) {
+  ASSERT_EQ(job.segments.size(), 3u);
+  const std::vector<Tokens> tokens = {{1, 2}, {3, 4}, {5, 6, 7}};
+  const std::vector<Keep> keep = {Keep::kAlways, Keep::kAlways, Keep::kNever};
+  for (std::int32_t i = 0; i < 3; i++) {
     EXPECT_EQ(job.segments[i].tokens, tokens[i]);
     EXPECT_EQ(job.segments[i].keep, keep[i]);
     EXPECT_EQ(job.segments[i].parent, i - 1);
@@ -57,7 +57,7 @@ TEST(JobBuilder, APromptIsCutWhereItsStructureSays) {
 
 TEST(JobBuilder, ACutThatCutsNothingOffMakesNoSegment) {
   JobBuilder builder;
-  builder.add_prompt({.text = {}, .tokens = {1, 2, 3}, .head_tokens = 0, .shared_tokens = 0, .user_tokens = 0});
+  builder.add_prompt({.text = {}, .tokens = {1, 2, 3}, .head_tokens = 0, .shared_tokens = 0});
   EXPECT_EQ(builder.take().segments.size(), 1u);
 }
 
@@ -66,9 +66,9 @@ TEST(JobBuilder, PromptsShareTheSegmentsThatTheyBeginWith) {
   builder.add_prompt(prompt_of({1, 2, 3, 4, 5, 6, 7}));
   builder.add_prompt(prompt_of({1, 2, 3, 4, 50, 6, 7}));
   builder.add_prompt(prompt_of({1, 2, 3, 4, 5, 6, 70}));
-  EXPECT_EQ(builder.prompt_tokens(), 7 + 3 + 1);
+  EXPECT_EQ(builder.prompt_tokens(), 7 + 3 + 3);
   const Job job = builder.take();
-  const std::vector<std::int32_t> parents = {Segment::kRoot, 0, 1, 2, 1, 4, 2};
+  const std::vector<std::int32_t> parents = {Segment::kRoot, 0, 1, 1, 1};
   ASSERT_EQ(job.segments.size(), parents.size());
   for (std::size_t i = 0; i < parents.size(); i++) EXPECT_EQ(job.segments[i].parent, parents[i]) << i;
 }
@@ -77,7 +77,7 @@ TEST(JobBuilder, EqualTokensWithOtherCutsShareNothing) {
   JobBuilder builder;
   builder.add_prompt(prompt_of({1, 2, 3, 4, 5, 6, 7}));
   builder.add_prompt(
-      {.text = {}, .tokens = {1, 2, 3, 4, 5, 6, 7}, .head_tokens = 3, .shared_tokens = 4, .user_tokens = 6});
+      {.text = {}, .tokens = {1, 2, 3, 4, 5, 6, 7}, .head_tokens = 3, .shared_tokens = 4});
   EXPECT_EQ(builder.prompt_tokens(), 14);
 }
 
@@ -88,13 +88,13 @@ TEST(JobBuilder, AnUnbranchedRunOfAnswersIsOneSegment) {
   builder.add_answer(prompt, {10, 11, 22, 23});
   builder.add_answer(prompt, {30, 31});
   const Job job = builder.take();
-  ASSERT_EQ(job.segments.size(), 4u + 4u);
+  ASSERT_EQ(job.segments.size(), 3u + 4u);
   const std::vector<Tokens> tokens = {{10, 11}, {12}, {22}, {30}};
-  const std::vector<std::int32_t> parents = {3, 4, 4, 3};
+  const std::vector<std::int32_t> parents = {2, 3, 3, 2};
   for (std::size_t i = 0; i < tokens.size(); i++) {
-    EXPECT_EQ(job.segments[4 + i].tokens, tokens[i]);
-    EXPECT_EQ(job.segments[4 + i].parent, parents[i]);
-    EXPECT_EQ(job.segments[4 + i].keep, Keep::kNever);
+    EXPECT_EQ(job.segments[3 + i].tokens, tokens[i]);
+    EXPECT_EQ(job.segments[3 + i].parent, parents[i]);
+    EXPECT_EQ(job.segments[3 + i].keep, Keep::kNever);
   }
 }
 
@@ -118,9 +118,9 @@ TEST(JobBuilder, AnswersBehindEqualPromptsAreCutAsIfEachWereAlone) {
   const std::vector<TokenRead> of_first = builder.add_answer(first, {'r', 'e', 'd'});
   const std::vector<TokenRead> of_second = builder.add_answer(second, {'r', 'o', 'd'});
   const Job job = builder.take();
-  ASSERT_EQ(job.segments.size(), 4u + 2u);
-  EXPECT_EQ(job.segments[4].tokens, Tokens({'r', 'e'}));
-  EXPECT_EQ(job.segments[5].tokens, Tokens({'r', 'o'}));
+  ASSERT_EQ(job.segments.size(), 3u + 2u);
+  EXPECT_EQ(job.segments[3].tokens, Tokens({'r', 'e'}));
+  EXPECT_EQ(job.segments[4].tokens, Tokens({'r', 'o'}));
   EXPECT_EQ(of_first[0].read, of_second[0].read);  // the prompts' end is one row
   EXPECT_NE(of_first[1].read, of_second[1].read);
 }
@@ -156,7 +156,6 @@ struct RandomJob {
     EncodedPrompt prompt{.text = {}, .tokens = random_tokens(4 + below(3))};
     prompt.head_tokens = below(2);
     prompt.shared_tokens = prompt.head_tokens + below(2);
-    prompt.user_tokens = prompt.shared_tokens + below(2);
     return prompt;
   }
 

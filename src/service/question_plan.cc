@@ -14,7 +14,8 @@ namespace {
 
 engine::PromptText prompt_text(const decision::Prompt& prompt) {
   return {
-      .system = prompt.system, .user = prompt.user, .base_cue = prompt.base_cue, .shared_bytes = prompt.shared_bytes};
+      .system = prompt.system, .user = prompt.user, .base_cue = prompt.base_cue, .fixed_bytes = prompt.fixed_bytes,
+          .shared_bytes = prompt.shared_bytes};
 }
 
 std::string encoder_text(const engine::Encoder& encoder, const engine::Tokens& tokens) {
@@ -165,7 +166,7 @@ PriorKey prior_key(const QuestionPlan& plan) {
   };
   for (const engine::EncodedPrompt& prompt : plan.neutral_prompts) {
     add(prompt.tokens);
-    add({prompt.head_tokens, prompt.shared_tokens, prompt.user_tokens});
+    add({prompt.head_tokens, prompt.shared_tokens});
   }
   for (const std::vector<AnswerPath>& paths : plan.answers) {
     for (const AnswerPath& path : paths) {

@@ -107,9 +107,8 @@ class FakeEncoder final : public Encoder {
   // `start`: where the user text begins, counted in bytes of pieces.
   void add_cuts(const PromptText& prompt, std::size_t start, EncodedPrompt& encoded) const {
     const auto bytes = [this](TokenId token) { return piece(token).size(); };
-    encoded.head_tokens = tokens_within(encoded.tokens, start, bytes);
+    encoded.head_tokens = tokens_within(encoded.tokens, start + prompt.fixed_bytes, bytes);
     encoded.shared_tokens = tokens_within(encoded.tokens, start + prompt.shared_bytes, bytes);
-    encoded.user_tokens = tokens_within(encoded.tokens, start + prompt.user.size(), bytes);
   }
 
   static void add_control(TokenId token, EncodedPrompt& encoded) {
