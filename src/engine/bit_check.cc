@@ -8,6 +8,7 @@ namespace assay::engine {
 namespace {
 
 constexpr std::int32_t kPrefixRows = 50;
+constexpr std::int32_t kShortPrefixRows = 21;  // with the tail a short decode under the strictest rules
 constexpr std::int32_t kTailRows = 11;
 constexpr SequenceId kPath = 0;
 constexpr SequenceId kOthers = 1;
@@ -21,6 +22,7 @@ struct Trial {
   std::int32_t others_before = 0;  // rows in front of the path's in the batch
   std::int32_t more_rows = 0;    // above the least number that a batch has
   std::int32_t more_outputs = 0;   // rows that are read besides the path's last one, half of them before it
+  bool is_short = false;           // in short decodes
 };
 
 class Trials {
@@ -34,12 +36,13 @@ class Trials {
     others_ = 0;
     read_ = static_cast<std::size_t>(-1);
     add_others(trial.others_before);
-    add_path(0, kPrefixRows, trial.prefix_tile * rules.tile_cells);
+    const std::int32_t prefix = trial.is_short ? kShortPrefixRows : kPrefixRows;
+    add_path(0, prefix, trial.prefix_tile * rules.tile_cells);
     if (trial.in_two) {
       if (Status status = decode(trial, rules); !status.ok()) return status.error();
       add_others(trial.others_before);
     }
-    add_path(kPrefixRows, kTailRows, trial.tail_tile * rules.tile_cells + trial.tail_page * rules.page_cells);
+    add_path(prefix, kTailRows, trial.tail_tile * rules.tile_cells + trial.tail_page * rules.page_cells);
     read_ = batch_.size() - 1;
     const std::size_t read = read_;
     if (Status status = decode(trial, rules); !status.ok()) return status.error();
@@ -71,7 +74,9 @@ class Trials {
   Status decode(const Trial& trial, const BitRules& rules) {
     if (!limits_.whole_sequences_only) {
       const auto rows = static_cast<std::int32_t>(batch_.size());
-      add_others(rounded(rows + trial.more_rows, rules.rows_min, rules.rows_multiple) - rows);
+      const std::int32_t least = trial.is_short ? std::max(2, rules.outputs_min) : rules.rows_min;
+      const std::int32_t wanted = rounded(rows + trial.more_rows, least, rules.rows_multiple);
+      add_others((trial.is_short ? std::max(rows, std::min(wanted, rules.short_rows_max())) : wanted) - rows);
     }
     if (read_ < batch_.size()) mark_outputs(trial, rules);
     const Status status = decoder_.decode(batch_, false);
@@ -84,6 +89,7 @@ class Trials {
     batch_[read_].output = true;
     if (limits_.whole_sequences_only) return;
     std::int32_t left = rounded(1 + trial.more_outputs, rules.outputs_min, rules.outputs_multiple) - 1;
+    if (trial.is_short) left = std::min(left, rules.short_rows_max() - 1);
     const auto mark = [&](std::size_t from, std::size_t to, std::int32_t most) {
       for (std::size_t i = from; i < to && left > 0 && most > 0; i++) {
         if (batch_[i].output) continue;
@@ -116,6 +122,14 @@ std::vector<Trial> trials_for(const DecoderLimits& limits) {
           {.prefix_tile = 1, .tail_tile = 5, .others_before = 38, .more_rows = 0, .more_outputs = 2}};
 }
 
+// The same for short decodes; under the strictest rules each is as long as such a one can be.
+std::vector<Trial> short_trials() {
+  return {{.is_short = true},
+          {.prefix_tile = 2, .tail_tile = 4, .in_two = true, .more_outputs = 1, .is_short = true},
+          {.prefix_tile = 2, .tail_tile = 3, .tail_page = 1, .in_two = true, .more_rows = 9, .is_short = true},
+          {.prefix_tile = 3, .tail_tile = 6, .more_rows = 30, .more_outputs = 20, .is_short = true}};
+}
+
 // From cheap to dear: none; two rows at least where one row has a kernel of its own; whole groups where kernels take
 // rows in groups. llama.cpp's K-quant kernels take windows of 256 rows and go another way when a window has 16 or
 // fewer, packed ones take rows in fours: a multiple of 32 keeps both on one way.
@@ -133,6 +147,17 @@ std::vector<BitRules> rules_to_try(const BitRules& rules) {
   return {none, two, groups};
 }
 
+Result<bool> same_bits(Trials& trials, const std::vector<Trial>& list, const BitRules& rules) {
+  std::vector<std::uint32_t> first;
+  for (const Trial& trial : list) {
+    const Result<std::vector<std::uint32_t>> bits = trials.run(trial, rules);
+    if (!bits.ok()) return bits.error();
+    if (first.empty()) first = *bits;
+    if (*bits != first) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 Result<BitCheck> check_bits(Decoder& decoder) {
@@ -147,21 +172,22 @@ Result<BitCheck> check_bits(Decoder& decoder) {
     check.note = "the context is too small to try";
     return check;
   }
-  for (const BitRules& rules : rules_to_try(limits.rules)) {
-    std::vector<std::uint32_t> first;
-    bool same = true;
-    for (const Trial& trial : trials_for(limits)) {
-      const Result<std::vector<std::uint32_t>> bits = trials.run(trial, rules);
-      if (!bits.ok()) return bits.error();
-      if (first.empty()) first = *bits;
-      same = same && *bits == first;
-      if (!same) break;
+  for (BitRules rules : rules_to_try(limits.rules)) {
+    const Result<bool> full = same_bits(trials, trials_for(limits), rules);
+    if (!full.ok()) return full.error();
+    check.same = *full;
+    if (check.same && !limits.whole_sequences_only) {
+      rules.short_decodes = true;
+      const Result<bool> in_short = same_bits(trials, short_trials(), rules);
+      if (!in_short.ok()) return in_short.error();
+      rules.short_decodes = *in_short;
+      // Cheaper rules without short decodes are dearer than the next ones with them.
+      if (!*in_short && rules.outputs_min == 1) continue;
     }
-    decoder.reset();
     check.rules = rules;
-    check.same = same;
-    if (same) break;
+    if (check.same) break;
   }
+  decoder.reset();
   check.note = check.same ? "tried at start: the same bits alone, moved, in pieces and beside other rows"
                           : "tried at start: bits change with what stands beside a row on this machine";
   return check;

@@ -24,6 +24,15 @@ struct BitRules {
   std::int32_t rows_multiple = 32;  // and a multiple of this many
   std::int32_t outputs_min = 32;    // the same for rows with `output`, which alone go through the last layer and the
   std::int32_t outputs_multiple = 32;  // head; a decode may also have none
+  // Decodes of fewer than rows_min rows (two at least) take another way through attention, with other bits, but the
+  // same among themselves. Then segments shorter than rows_min can be computed in such ones, without padding.
+  bool short_decodes = false;
+
+  // The most rows of such a decode; 0: there are none.
+  std::int32_t short_rows_max() const {
+    const std::int32_t rows = (rows_min - 1) / rows_multiple * rows_multiple;
+    return short_decodes && rows >= 2 && rows >= outputs_min ? rows : 0;
+  }
 };
 
 // What a decoder can hold; fixed for its life.

@@ -67,6 +67,7 @@ Engine::Engine(Decoder& decoder, const Clock& clock, const EngineOptions& option
   // Then a batch that is padded has rows enough to pad those that are read.
   ASSAY_ASSERT(rules.outputs_min <= std::min(rules.rows_min, limits_.output_rows_max));
   ASSAY_ASSERT(rules.outputs_min % rules.outputs_multiple == 0 && rules.rows_multiple % rules.outputs_multiple == 0);
+  ASSAY_ASSERT(rules.short_rows_max() == 0 || rules.short_rows_max() % rules.outputs_multiple == 0);
   ASSAY_ASSERT(std::max(rules.rows_min, rules.rows_multiple) <= rules.tile_cells + 1);  // padding lies in one tile
 }
 
@@ -180,7 +181,8 @@ void Engine::rank_works() {
 
 std::int32_t Engine::rows_budget() const {
   const BitRules& rules = limits_.rules;
-  double rows = rows_per_second_ > 0 ? rows_per_second_ * options_.step_ms / 1e3 : 2.0 * rules.rows_min;
+  const double step_ms = options_.step_ms * (works_.size() == 1 ? options_.alone_steps : 1);
+  double rows = rows_per_second_ > 0 ? rows_per_second_ * step_ms / 1e3 : 2.0 * rules.rows_min;
   rows = std::max(std::min(rows, static_cast<double>(limits_.batch_rows_max)), static_cast<double>(rules.rows_min));
   const auto whole = static_cast<std::int32_t>(rows);
   return std::max(rules.rows_min, whole - whole % rules.rows_multiple);
@@ -191,7 +193,8 @@ Engine::Batch Engine::fill_batch() {
   const std::int32_t budget = rows_budget();
   bool keep_out = false;
   for (const std::unique_ptr<Work>& work : works_) {
-    const std::int32_t room = budget - static_cast<std::int32_t>(batch.rows.size());
+    const std::int32_t most = batch.is_short ? limits_.rules.short_rows_max() : budget;
+    const std::int32_t room = most - static_cast<std::int32_t>(batch.rows.size());
     if (room <= 0) break;
     // One that was in a failed batch, and one with recurrent layers, is computed alone.
     const bool alone = work->suspect || limits_.whole_sequences_only;
@@ -221,12 +224,19 @@ Engine::Batch Engine::fill_batch() {
   return batch;
 }
 
+std::int32_t Engine::full_rows_left(const Work& work) const {
+  const std::vector<ProgramRow>& rows = work.program.rows;
+  return static_cast<std::int32_t>(
+      std::count_if(rows.begin() + work.cursor, rows.end(), [](const ProgramRow& row) { return !row.is_short; }));
+}
+
 // When what would be left for the next batch is less than a batch has at least, it goes into this one: padding rows
 // cost as much as rows that somebody waits for.
 void Engine::take_tail(Batch& batch) {
+  if (batch.works.empty() || batch.works.front()->suspect || batch.is_short) return;
   std::int32_t left = 0;
-  for (const std::unique_ptr<Work>& work : works_) left += work->rows_left();
-  if (batch.works.empty() || batch.works.front()->suspect || left == 0 || left >= limits_.rules.rows_min) return;
+  for (const std::unique_ptr<Work>& work : works_) left += full_rows_left(*work);
+  if (left == 0 || left >= limits_.rules.rows_min) return;
   for (const std::unique_ptr<Work>& work : works_) {
     if (work->running && !work->suspect) take_rows(*work, left, batch);
   }

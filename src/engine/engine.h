@@ -32,7 +32,8 @@
 namespace assay::engine {
 
 struct EngineOptions {
-  double step_ms = 100;              // a step takes about this long at most
+  double step_ms = 100;              // a step takes about this long at most while others wait
+  double alone_steps = 3;            // so many times that when there is one job only: large batches cost less a row
   std::int32_t cache_tokens = 4096;  // of kept segments; 0: nothing is kept
   double bulk_wait_seconds = 30;     // how far bulk jobs stand back
 };
@@ -107,6 +108,7 @@ class Engine {
     std::vector<Work*> complete;             // admitted with nothing left to compute
     std::int32_t padding = 0;
     bool hidden_states = false;
+    bool is_short = false;  // a short decode (BitRules); set by the first job
   };
   struct Answer {
     std::promise<Result<JobResult>> promise;
@@ -119,6 +121,7 @@ class Engine {
   void rank_works();
   Batch fill_batch();
   void take_tail(Batch& batch);
+  std::int32_t full_rows_left(const Work& work) const;
   void compute(Batch& batch);
   Status read_batch(const Batch& batch);
   void finish(Work* work, Result<JobResult> result);

@@ -57,8 +57,13 @@ void Engine::take_rows(Work& work, std::int32_t rows_max, Batch& batch) {
   const std::int32_t reads_max = limits_.output_rows_max - limits_.output_rows_max % limits_.rules.outputs_multiple;
   std::int32_t part = 0;
   std::int32_t taken = 0;
+  if (batch.works.empty() && work.cursor < end) {
+    batch.is_short = program.rows[work.cursor].is_short;
+    if (batch.is_short) rows_max = std::min(rows_max, limits_.rules.short_rows_max());
+  }
   while (work.cursor < end && taken < rows_max && std::ssize(batch.rows) < limits_.batch_rows_max) {
     const ProgramRow& row = program.rows[work.cursor];
+    if (row.is_short != batch.is_short) break;
     if (row.read >= 0 && std::ssize(batch.reads) == reads_max) break;
     const bool in_trunk = work.cursor < trunk_end;
     while (in_trunk && work.cursor >= program.trunk[part].end) part++;
@@ -141,7 +146,9 @@ void Engine::pad(Batch& batch) {
   const BitRules& rules = limits_.rules;
   const auto rows = static_cast<std::int32_t>(batch.rows.size());
   std::int32_t padded = (rows + rules.rows_multiple - 1) / rules.rows_multiple * rules.rows_multiple;
-  padded = std::min(std::max(padded, rules.rows_min), limits_.batch_rows_max);
+  // One row alone has kernels of its own.
+  const std::int32_t least = batch.is_short ? std::max(2, rules.outputs_min) : rules.rows_min;
+  padded = std::min(std::max(padded, least), limits_.batch_rows_max);
   for (std::int32_t i = 0; i < padded - rows; i++)
     batch.rows.push_back({.token = 0, .position = i, .cell = i, .sequences = {sequences_.padding()}, .output = false});
   batch.padding = padded - rows;

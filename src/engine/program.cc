@@ -12,6 +12,7 @@ namespace assay::engine {
 namespace {
 
 constexpr std::int32_t kWaveLeavesMax = 128;
+constexpr std::int32_t kFullDecodes = 3;  // so many full ones are worth more than short ones: rows are cheaper there
 
 class Planner {
  public:
@@ -27,6 +28,12 @@ class Planner {
     for (std::size_t i = 0; i < job.segments.size(); i++) read_of_row_[i].assign(job.segments[i].tokens.size(), -1);
     for (std::size_t i = 0; i < job.reads.size(); i++)
       read_of_row_[job.reads[i].segment][job.reads[i].offset] = static_cast<std::int32_t>(i);
+    std::int32_t rows_in_short = 0;
+    for (std::size_t i = 0; i < job.segments.size(); i++) {
+      const std::int32_t rows = length(static_cast<std::int32_t>(i));
+      if (job.segments[i].keep == Keep::kNever && rows < limits.rules.rows_min) rows_in_short += rows;
+    }
+    can_fill_ = rows_in_short >= kFullDecodes * limits.rules.rows_min;
   }
 
   Result<Program> plan() {
@@ -80,6 +87,11 @@ class Planner {
     return (rows + limits_.rules.page_cells - 1) / limits_.rules.page_cells;
   }
   std::int32_t pages_in_tile() const { return limits_.rules.tile_cells / limits_.rules.page_cells; }
+  // By its own length alone where others may share it; else by the job's own segments: never by what else runs.
+  bool is_short(std::int32_t segment) const {
+    if (limits_.rules.short_rows_max() == 0 || length(segment) >= limits_.rules.rows_min) return false;
+    return job_.segments[segment].keep != Keep::kNever || !can_fill_;
+  }
   bool is_leaf(std::int32_t segment) const { return children_[segment].empty(); }
 
   Error too_long(std::int32_t segment) const {
@@ -155,7 +167,8 @@ class Planner {
                                .position = starts_[segment] + i,
                                .cell = cell + i,
                                .leaves = leaves,
-                               .read = read_of_row_[segment][i]});
+                               .read = read_of_row_[segment][i],
+                               .is_short = is_short(segment)});
       read_of_row_[segment][i] = -1;  // a row that is computed again in a later wave is not read again
     }
   }
@@ -203,6 +216,7 @@ class Planner {
   std::vector<std::int32_t> starts_;  // position of a segment's first row
   std::vector<std::vector<std::int32_t>> read_of_row_;
   std::int32_t tiles_left_ = 0;
+  bool can_fill_ = false;  // the short segments that are the job's own fill decodes
   Program program_;
 };
 

@@ -6,6 +6,9 @@
 //   waves   what hangs below the trunk, leaf by leaf in depth-first order, as many leaves at once as fit. A wave's
 //           inner segments come first, each in tiles of its own; then its leaves, short ones several to a tile.
 //
+// A segment with fewer rows than a decode has at least goes into short decodes, where the rules allow them, unless the
+// job has so many such rows that they fill decodes of their own.
+//
 // Bits: a segment never shares a tile with one before it on the same path, and lies above it (BitRules).
 
 #include <cstdint>
@@ -23,6 +26,7 @@ struct ProgramRow {
   std::int32_t cell = 0;      // virtual, within the space of its part
   std::int32_t leaves = 0;    // index into Program::leaf_sets
   std::int32_t read = -1;     // index into Job::reads
+  bool is_short = false;      // computed in short decodes (BitRules)
 };
 
 // Rows that share a space of virtual tiles.

@@ -55,6 +55,7 @@ Json to_json(const CheckRecord& record) {
           {"rows_multiple", record.rows_multiple},
           {"outputs_min", record.outputs_min},
           {"outputs_multiple", record.outputs_multiple},
+          {"short_decodes", record.short_decodes},
           {"bits_note", record.bits_note},
           {"has_readout", record.has_readout},
           {"readout", readout_name(record.readout)},
@@ -74,6 +75,7 @@ CheckRecord from_json(const Json& json) {
   record.rows_multiple = json.at("rows_multiple");
   record.outputs_min = json.at("outputs_min");
   record.outputs_multiple = json.at("outputs_multiple");
+  record.short_decodes = json.at("short_decodes");
   record.bits_note = json.at("bits_note");
   record.has_readout = json.at("has_readout");
   record.readout = readout_from_name(json.at("readout").get<std::string>()).value_or(Readout::kLetters);

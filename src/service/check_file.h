@@ -22,6 +22,7 @@ struct CheckRecord {
   std::int32_t rows_multiple = 32;  // the rules under which they are (engine/decoder.h)
   std::int32_t outputs_min = 32;
   std::int32_t outputs_multiple = 32;
+  bool short_decodes = false;
   std::string bits_note;
   bool has_readout = false;
   Readout readout = Readout::kLetters;

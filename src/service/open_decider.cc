@@ -186,6 +186,7 @@ Result<std::unique_ptr<engine::Decoder>> checked_decoder(const engine::LlamaMode
     record.rows_multiple = check->rules.rows_multiple;
     record.outputs_min = check->rules.outputs_min;
     record.outputs_multiple = check->rules.outputs_multiple;
+    record.short_decodes = check->rules.short_decodes;
     record.bits_note = check->note;
   }
   report.deterministic = record.bits_same;
@@ -194,6 +195,7 @@ Result<std::unique_ptr<engine::Decoder>> checked_decoder(const engine::LlamaMode
   rules.rows_multiple = record.rows_multiple;
   rules.outputs_min = record.outputs_min;
   rules.outputs_multiple = record.outputs_multiple;
+  rules.short_decodes = record.short_decodes;
   return model.make_decoder(rules);
 }
 

@@ -154,8 +154,9 @@ class FakeDecoder final : public Decoder {
   // What the number of rows does to the bits: nothing while the rules are kept; with recurrent layers it always counts.
   std::uint64_t shape_of(std::span<const BatchRow> rows) const {
     if (limits_.whole_sequences_only) return rows.size();
-    const bool kept = std::ssize(rows) >= real_rules.rows_min && std::ssize(rows) % real_rules.rows_multiple == 0;
-    return kept ? 0 : rows.size();
+    const bool whole = std::ssize(rows) % real_rules.rows_multiple == 0;
+    if (real_rules.short_decodes && std::ssize(rows) < real_rules.rows_min) return rows.size() >= 2 && whole ? 77 : rows.size();
+    return std::ssize(rows) >= real_rules.rows_min && whole ? 0 : rows.size();
   }
 
   void append(std::size_t index, const BatchRow& row, std::uint64_t shape) {
