@@ -34,9 +34,10 @@ void add_engine_options(std::vector<OptionSpec>& out, ModelFlags& flags) {
                                     "Longest prompt with its options; 0: what the model was trained for, at most 8192",
                                     &flags.context_tokens, 0, kInt32Max),
                       "c"));
-  out.push_back(number_option("batch-tokens", "N", "Rows computed at once", &flags.batch_tokens, 1, 1 << 20));
-  out.push_back(number_option("sequences-max", "N", "Live branches; each option that is scored as text is one",
-                              &flags.sequences_max, 2, 256));
+  out.push_back(number_option("batch-tokens", "N", "Most rows computed at once", &flags.batch_tokens, 64, 1 << 20));
+  out.push_back(number_option("sequences-max", "N",
+                              "Branches at work and kept prefixes; each option scored as text is one",
+                              &flags.sequences_max, 8, 256));
   out.push_back(number_option("gpu-layers", "N", "Layers on a GPU where the build has one; -1: all", &flags.gpu_layers,
                               -1, 10000));
   out.push_back(on_off_option("flash-attention", "Whether attention uses llama.cpp's flash attention code",

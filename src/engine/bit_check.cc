@@ -18,9 +18,9 @@ struct Trial {
   std::int32_t prefix_tile = 1;
   std::int32_t tail_tile = 2;
   std::int32_t tail_page = 0;
-  bool in_two = false;           // the prefix in a decode of its own
+  bool in_two = false;             // the prefix in a decode of its own
   std::int32_t others_before = 0;  // rows in front of the path's in the batch
-  std::int32_t more_rows = 0;    // above the least number that a batch has
+  std::int32_t more_rows = 0;      // above the least number that a batch has
   std::int32_t more_outputs = 0;   // rows that are read besides the path's last one, half of them before it
   bool is_short = false;           // in short decodes
 };
@@ -52,7 +52,9 @@ class Trials {
   }
 
  private:
-  TokenId token(std::int32_t number) const { return static_cast<TokenId>((number * 7919 + 13) % limits_.vocabulary_tokens); }
+  TokenId token(std::int32_t number) const {
+    return static_cast<TokenId>((number * 7919 + 13) % limits_.vocabulary_tokens);
+  }
 
   void add_path(std::int32_t from, std::int32_t rows, Cell cell) {
     for (std::int32_t i = 0; i < rows; i++)
@@ -113,11 +115,19 @@ class Trials {
 // Recurrent models are computed job by job in steps of their own, so only the place may change.
 std::vector<Trial> trials_for(const DecoderLimits& limits) {
   if (limits.whole_sequences_only) {
-    return {{.in_two = true}, {.prefix_tile = 2, .tail_tile = 3, .in_two = true}, {.prefix_tile = 3, .tail_tile = 5, .in_two = true}};
+    return {{.in_two = true},
+            {.prefix_tile = 2, .tail_tile = 3, .in_two = true},
+            {.prefix_tile = 3, .tail_tile = 5, .in_two = true}};
   }
   return {{},
           {.prefix_tile = 2, .tail_tile = 4, .in_two = true, .others_before = 9, .more_rows = 1, .more_outputs = 1},
-          {.prefix_tile = 2, .tail_tile = 3, .tail_page = 1, .in_two = true, .others_before = 54, .more_rows = 1, .more_outputs = 40},
+          {.prefix_tile = 2,
+           .tail_tile = 3,
+           .tail_page = 1,
+           .in_two = true,
+           .others_before = 54,
+           .more_rows = 1,
+           .more_outputs = 40},
           {.prefix_tile = 3, .tail_tile = 4, .others_before = 5, .more_rows = 3, .more_outputs = 6},
           {.prefix_tile = 1, .tail_tile = 5, .others_before = 38, .more_rows = 0, .more_outputs = 2}};
 }

@@ -13,7 +13,7 @@ namespace assay::engine {
 struct BitCheck {
   bool same = false;
   BitRules rules;    // the cheapest of those tried under which it is
-  std::string note;                // what was found, in a sentence
+  std::string note;  // what was found, in a sentence
 };
 
 // Decodes one path several times, a few hundred rows in all: alone, elsewhere in the cells, in two pieces, beside other

@@ -39,12 +39,13 @@ BitCheck checked(const DecoderLimits& limits, const BitRules& real) {
 }
 
 TEST(BitCheck, TheSameBitsUnderTheRightRules) {
-  const BitRules any_rows = {.rows_multiple = 1, .outputs_min = 1, .outputs_multiple = 1};
+  const BitRules any_rows = {.rows_multiple = 1, .outputs_min = 1, .outputs_multiple = 1, .short_decodes = true};
   const BitCheck check = checked(limits_with(), any_rows);
   EXPECT_TRUE(check.same);
   EXPECT_EQ(check.rules.rows_multiple, 1);
   EXPECT_EQ(check.rules.outputs_min, 1);
   EXPECT_EQ(check.rules.outputs_multiple, 1);
+  EXPECT_TRUE(check.rules.short_decodes);
   EXPECT_FALSE(check.note.empty());
 }
 
@@ -54,16 +55,36 @@ TEST(BitCheck, BitsThatMoveWithTheRowsOfADecodeNeedWholeGroups) {
   EXPECT_EQ(check.rules.rows_multiple, BitRules().rows_multiple);
 }
 
-// What is found when bits move with the number of rows that are read, except for numbers that are `harmless`.
-BitCheck checked_outputs(const std::function<bool(int)>& harmless) {
+TEST(BitCheck, ShortDecodesInWholeGroupsAllHaveOneLength) {
+  const BitCheck check = checked(limits_with(), {.outputs_min = 1, .outputs_multiple = 1});
+  EXPECT_TRUE(check.same);
+  EXPECT_EQ(check.rules.rows_multiple, 32);
+  EXPECT_EQ(check.rules.outputs_min, 32);
+  EXPECT_TRUE(check.rules.short_decodes);
+  EXPECT_EQ(check.rules.short_rows_max(), 32);
+}
+
+TEST(BitCheck, ShortDecodesThatMoveWithTheirRowsAreNotUsed) {
+  const BitCheck check = checked(limits_with(), {.rows_multiple = 1, .outputs_min = 1, .outputs_multiple = 1});
+  EXPECT_TRUE(check.same);  // the full ones hold
+  EXPECT_EQ(check.rules.rows_multiple, 1);
+  EXPECT_FALSE(check.rules.short_decodes);
+  EXPECT_EQ(check.rules.short_rows_max(), 0);
+}
+
+// What is found when bits move with the number of rows that are read, except for numbers that are `harmless` in a
+// decode of so many rows.
+BitCheck checked_outputs(const std::function<bool(int outputs, std::size_t rows)>& harmless) {
   FakeDecoder decoder(limits_with());
   int outputs = 0;
+  std::size_t decoded = 0;
   decoder.on_decode = [&](int, std::span<const BatchRow> rows) {
     outputs = static_cast<int>(std::count_if(rows.begin(), rows.end(), [](const BatchRow& row) { return row.output; }));
+    decoded = rows.size();
     return Status();
   };
   decoder.on_logits = [&](const Tokens&, std::vector<float>& logits) {
-    if (!harmless(outputs)) logits[5] += static_cast<float>(outputs) / 1024;
+    if (!harmless(outputs, decoded)) logits[5] += static_cast<float>(outputs) / 1024;
   };
   const Result<BitCheck> check = check_bits(decoder);
   EXPECT_TRUE(check.ok());
@@ -72,16 +93,53 @@ BitCheck checked_outputs(const std::function<bool(int)>& harmless) {
 }
 
 TEST(BitCheck, RowsThatAreReadMayNeedCompanyToo) {
-  const BitCheck two = checked_outputs([](int outputs) { return outputs > 1; });
+  const BitCheck two = checked_outputs([](int outputs, std::size_t) { return outputs > 1; });
   EXPECT_TRUE(two.same);
   EXPECT_EQ(two.rules.outputs_min, 2);
   EXPECT_EQ(two.rules.outputs_multiple, 1);
   EXPECT_EQ(two.rules.rows_multiple, 1);
-  const BitCheck groups = checked_outputs([](int outputs) { return outputs % BitRules().outputs_multiple == 0; });
+  const BitCheck groups =
+      checked_outputs([](int outputs, std::size_t) { return outputs % BitRules().outputs_multiple == 0; });
   EXPECT_TRUE(groups.same);
   EXPECT_EQ(groups.rules.outputs_min, BitRules().outputs_min);
   EXPECT_EQ(groups.rules.outputs_multiple, BitRules().outputs_multiple);
-  EXPECT_FALSE(checked_outputs([](int) { return false; }).same);
+  EXPECT_TRUE(groups.rules.short_decodes);
+  EXPECT_FALSE(checked_outputs([](int, std::size_t) { return false; }).same);
+}
+
+TEST(BitCheck, ShortDecodesThatMoveWithTheRowsReadAreNotUsed) {
+  const BitCheck check = checked_outputs([](int, std::size_t rows) { return rows >= 64; });
+  EXPECT_TRUE(check.same);
+  EXPECT_EQ(check.rules.rows_multiple, 1);
+  EXPECT_FALSE(check.rules.short_decodes);
+}
+
+TEST(BitCheck, ShortDecodesThatMoveAreNotUsedInWholeGroupsEither) {
+  FakeDecoder decoder(limits_with());
+  decoder.layout_moves_bits = true;
+  std::size_t decoded = 0;
+  float step = 0;
+  decoder.on_decode = [&](int, std::span<const BatchRow> rows) {
+    decoded = rows.size();
+    return Status();
+  };
+  decoder.on_logits = [&](const Tokens&, std::vector<float>& logits) {
+    if (decoded < 64) logits[3] += step += 1.0F / 1024;
+  };
+  const Result<BitCheck> check = check_bits(decoder);
+  ASSERT_TRUE(check.ok());
+  EXPECT_TRUE(check->same);
+  EXPECT_EQ(check->rules.rows_multiple, 32);
+  EXPECT_FALSE(check->rules.short_decodes);
+}
+
+// Full decodes would hold with one row that is read; two are the cheaper rule when they allow short ones.
+TEST(BitCheck, TwoRowsAreReadWhereShortDecodesWantThem) {
+  const BitCheck check = checked_outputs([](int outputs, std::size_t rows) { return rows >= 64 || outputs > 1; });
+  EXPECT_TRUE(check.same);
+  EXPECT_EQ(check.rules.rows_multiple, 1);
+  EXPECT_EQ(check.rules.outputs_min, 2);
+  EXPECT_TRUE(check.rules.short_decodes);
 }
 
 TEST(BitCheck, EachRuleThatIsNotKeptIsFound) {
@@ -119,6 +177,7 @@ TEST(BitCheck, RecurrentModelsAreTriedInTheStepsThatTheyAreComputedIn) {
   DecoderLimits limits = limits_with();
   limits.whole_sequences_only = true;
   EXPECT_TRUE(checked(limits, {}).same);
+  EXPECT_FALSE(checked(limits, {.short_decodes = true}).rules.short_decodes);
   FakeDecoder decoder(limits);
   float step = 0;
   decoder.on_logits = [&](const Tokens&, std::vector<float>& logits) { logits[0] += step += 1.0F / 1024; };

@@ -45,7 +45,7 @@ struct DecoderLimits {
   std::int32_t vocabulary_tokens = 0;
   std::int32_t hidden_size = 0;
   bool whole_sequences_only = false;  // recurrent layers: a row belongs to one sequence, a fork copies a whole one
-  bool places_rows = true;  // BatchRow::cell is where a row lies; else it lies anywhere and bits may move
+  bool places_rows = true;            // BatchRow::cell is where a row lies; else it lies anywhere and bits may move
   BitRules rules = {};
 };
 

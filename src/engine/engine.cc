@@ -319,8 +319,11 @@ void Engine::note_time(const Batch& batch, double ms) {
   stats_.padding_rows += static_cast<std::uint64_t>(batch.padding);
   stats_.step_seconds += ms / 1e3;
   if (ms <= 0) return;
+  // Rows of short decodes are dearer; what long jobs take is told by full ones.
+  const bool counts = !batch.is_short || rows_per_second_ <= 0;
   const double rate = static_cast<double>(batch.rows.size()) / ms * 1e3;
-  rows_per_second_ = rows_per_second_ > 0 ? rows_per_second_ + kRateWeight * (rate - rows_per_second_) : rate;
+  if (counts)
+    rows_per_second_ = rows_per_second_ > 0 ? rows_per_second_ + kRateWeight * (rate - rows_per_second_) : rate;
   // Shares of the time, fading.
   const std::int64_t now_ns = clock_.now_ns();
   const double keep = std::exp(-static_cast<double>(now_ns - faded_ns_) / 1e9 / kFadeSeconds);

@@ -15,6 +15,7 @@ using testing::expect_right;
 using testing::MemoryStore;
 using testing::recurrent_limits;
 using testing::run_of;
+using testing::short_limits;
 
 constexpr TokenId kPoison = 39;
 
@@ -57,7 +58,7 @@ void expect_only_the_culprit_fails(EngineRig& rig, ErrorCode code) {
 }
 
 TEST(EngineFailures, ADecodeErrorFailsOnlyTheJobThatCausesIt) {
-  for (const DecoderLimits& limits : {attention_limits(), recurrent_limits()}) {
+  for (const DecoderLimits& limits : {attention_limits(), short_limits(), recurrent_limits()}) {
     EngineRig rig(limits);
     rig.on_decode = fail_on_poison;
     expect_only_the_culprit_fails(rig, ErrorCode::kInternal);
@@ -67,7 +68,7 @@ TEST(EngineFailures, ADecodeErrorFailsOnlyTheJobThatCausesIt) {
 }
 
 TEST(EngineFailures, NumbersThatAreNoneFailOnlyTheirJob) {
-  for (const DecoderLimits& limits : {attention_limits(), recurrent_limits()}) {
+  for (const DecoderLimits& limits : {attention_limits(), short_limits(), recurrent_limits()}) {
     EngineRig rig(limits);
     rig.decoder.on_logits = [](const Tokens& path, std::vector<float>& logits) {
       if (std::find(path.begin(), path.end(), kPoison) != path.end()) logits[17] = std::nanf("");
@@ -145,9 +146,10 @@ TEST(EngineStore, PutsAKeptSegmentOnceAndComputesItNeverAgain) {
 }
 
 TEST(EngineStore, GivesTheSameBitsAsComputing) {
-  for (const DecoderLimits& limits : {attention_limits(), recurrent_limits()}) {
+  for (const DecoderLimits& limits : {attention_limits(), short_limits(), recurrent_limits()}) {
     MemoryStore store;
-    const Job job = chain_job({run_of(20, 1), run_of(33, 2), run_of(5, 3)}, {Keep::kAlways, Keep::kAlways});
+    const std::int32_t state_rows = limits.rules.short_decodes ? 13 : 33;
+    const Job job = chain_job({run_of(20, 1), run_of(state_rows, 2), run_of(5, 3)}, {Keep::kAlways, Keep::kAlways});
     std::vector<std::vector<float>> logits;
     for (int run = 0; run < 2; run++) {
       EngineRig rig(limits, {}, &store);

@@ -1,4 +1,4 @@
-// Who is next, how long a step is, and what is refused or dropped.
+// Who is next, and what is refused or dropped.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -170,56 +170,6 @@ TEST(EngineOrder, WhoComputesWhatOthersWaitForGoesAsEarlyAsTheyWould) {
   EXPECT_FALSE(is_ready(other));
   rig.finish_all();
   EXPECT_TRUE(owner.get().ok());
-}
-
-TEST(EngineSteps, FollowTheMeasuredRate) {
-  EngineRig rig(attention_limits(), {.step_ms = 40});
-  measure(rig);
-  auto future = rig.add(job_of(390));
-  rig.step();
-  EXPECT_EQ(rig.batches.back(), 40);
-  EXPECT_NEAR(rig.engine.rows_per_second(), 1000, 1);
-  rig.rows_per_second = 500;  // slower from now on
-  for (int i = 0; i < 12; i++) rig.step();
-  EXPECT_EQ(rig.batches.back(), 20);
-  rig.rows_per_second = 10;  // never fewer rows than the bits need
-  rig.step();
-  rig.step();
-  EXPECT_EQ(rig.batches.back(), 16);
-  rig.finish_all();
-  rig.rows_per_second = 1e6;
-  auto next = rig.add(job_of(390));
-  rig.step();
-  rig.step();
-  EXPECT_EQ(rig.batches.back(), 64);  // never more than the decoder takes
-  rig.finish_all();
-}
-
-TEST(EngineSteps, HaveAsManyRowsAsTheBitsNeed) {
-  EngineRig rig(attention_limits());
-  for (const std::int32_t rows : {1, 2, 15, 16, 17, 18, 63, 65, 131}) EXPECT_TRUE(rig.run(job_of(rows)).ok());
-  for (const std::int32_t rows : rig.batches) {
-    EXPECT_GE(rows, 16);
-    EXPECT_LE(rows, 64);
-    EXPECT_EQ(rows % 4, 0);
-  }
-  const EngineStats stats = rig.engine.stats();
-  EXPECT_EQ(stats.rows, 1u + 2 + 15 + 16 + 17 + 18 + 63 + 65 + 131);
-  EXPECT_EQ(stats.rows + stats.padding_rows, static_cast<std::uint64_t>(rig.decoder.rows_decoded()));
-  EXPECT_EQ(stats.steps, rig.batches.size());
-  EXPECT_TRUE(rig.decoder.empty());
-}
-
-TEST(EngineSteps, TakeNoMoreReadsThanTheDecoderHasOutputs) {
-  DecoderLimits limits = attention_limits();
-  limits.output_rows_max = 9;
-  EngineRig rig(limits);
-  Job job = job_of(60);
-  job.reads.clear();
-  for (std::int32_t i = 0; i < 60; i++) job.reads.push_back({.segment = 0, .offset = i, .targets = {i % 40}});
-  auto beside = rig.add(job_of(20));
-  expect_right(job, rig.run(job), limits);
-  EXPECT_TRUE(beside.get().ok());
 }
 
 TEST(EngineDeadlines, AJobThatCannotMakeItIsRefusedAtOnce) {

@@ -177,6 +177,11 @@ void simulate(const DecoderLimits& kind, unsigned seed_from) {
 
 TEST(EngineSimulation, AttentionModelsAnswerEachJobOnceAndRight) { simulate(testing::attention_limits(), 20261129); }
 
+TEST(EngineSimulation, WithShortDecodesEachJobIsAnsweredOnceAndRight) {
+  simulate(testing::short_limits(), 20261149);
+  simulate(testing::any_rows_limits(), 20261159);
+}
+
 TEST(EngineSimulation, RecurrentModelsAnswerEachJobOnceAndRight) { simulate(testing::recurrent_limits(), 20261139); }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Numbers, bits and kept segments. Who is next: engine_order_test.cc; failures: engine_failure_test.cc; everything at
-// once: engine_simulation_test.cc.
+// Numbers, bits and kept segments. Who is next: engine_order_test.cc; steps: engine_steps_test.cc; failures:
+// engine_failure_test.cc; everything at once: engine_simulation_test.cc.
 #include "engine/engine.h"
 
 #include <gtest/gtest.h>
@@ -12,6 +12,7 @@
 namespace assay::engine {
 namespace {
 
+using testing::any_rows_limits;
 using testing::attention_limits;
 using testing::chain_job;
 using testing::EngineRig;
@@ -19,6 +20,7 @@ using testing::expect_right;
 using testing::MemoryStore;
 using testing::recurrent_limits;
 using testing::run_of;
+using testing::short_limits;
 
 // A system prompt, one of a few states, a question, options: what a server gets.
 Job decision(int state, int question, std::int32_t options) {
@@ -29,6 +31,14 @@ Job decision(int state, int question, std::int32_t options) {
     job.segments.push_back({.parent = 2, .tokens = run_of(rows, 11 + i)});
     job.reads.push_back({.segment = 3 + i, .offset = rows - 1, .targets = {i, 7}});
   }
+  return job;
+}
+
+// The same behind a system prompt and a state of few tokens.
+Job short_decision(int state, int question, std::int32_t options) {
+  Job job = decision(state, question, options);
+  job.segments[0].tokens = run_of(7, 1);
+  job.segments[1].tokens = run_of(11 + state, state);
   return job;
 }
 
@@ -44,6 +54,12 @@ std::vector<Job> decisions() {
     two_roots.reads.push_back({.segment = i, .offset = 18, .targets = {1}});
   }
   jobs.push_back(two_roots);
+  // With these options a job's own rows fill three decodes, so that it shares its kept segments with jobs whose own
+  // rows go another way.
+  for (const std::int32_t options : {0, 3, 14}) {
+    jobs.push_back(decision(1, 5, options));
+    for (int state = 0; state < 2; state++) jobs.push_back(short_decision(state, 3, options));
+  }
   return jobs;
 }
 
@@ -105,7 +121,36 @@ bool same_bits(const DecoderLimits& limits, const BitRules& real) {
 
 TEST(EngineBits, DoNotDependOnWhatElseIsThere) {
   EXPECT_TRUE(same_bits(attention_limits(), attention_limits().rules));
+  EXPECT_TRUE(same_bits(short_limits(), short_limits().rules));
+  EXPECT_TRUE(same_bits(any_rows_limits(), any_rows_limits().rules));
   EXPECT_TRUE(same_bits(recurrent_limits(), recurrent_limits().rules));
+}
+
+// Decodes of 8 rows and more are one kind to the engine; in truth those below 16 have bits of their own.
+TEST(EngineBits, MoveWhenShortDecodesAndFullOnesAreTakenForOneKind) {
+  DecoderLimits limits = attention_limits();
+  limits.rules.rows_min = 8;
+  EXPECT_FALSE(same_bits(limits, short_limits().rules));
+}
+
+TEST(EngineBits, MoveWhenShortDecodesAreNotTheSameAmongThemselves) {
+  EXPECT_FALSE(same_bits(short_limits(), attention_limits().rules));
+  BitRules real = any_rows_limits().rules;
+  EXPECT_TRUE(same_bits(any_rows_limits(), real));
+  real.short_decodes = false;
+  EXPECT_FALSE(same_bits(any_rows_limits(), real));
+}
+
+// What is promised is promised for each request: what it asks besides may send its own segments the other way.
+TEST(EngineBits, OfAQuestionMayMoveWithTheRestOfItsRequestOnly) {
+  const auto bits_at_end_of_question = [](const DecoderLimits& limits, std::int32_t options) {
+    EngineRig rig(limits);
+    rig.decoder.layout_moves_bits = true;
+    return bits_of(rig.run(decision(0, 4, options))).front();
+  };
+  EXPECT_EQ(bits_at_end_of_question(short_limits(), 1), bits_at_end_of_question(short_limits(), 3));
+  EXPECT_NE(bits_at_end_of_question(short_limits(), 1), bits_at_end_of_question(short_limits(), 14));
+  EXPECT_EQ(bits_at_end_of_question(attention_limits(), 1), bits_at_end_of_question(attention_limits(), 14));
 }
 
 TEST(EngineBits, MoveWhenADecodeMayHaveFewRows) {
@@ -165,7 +210,7 @@ TEST(EngineBits, OfAnOptionMoveWithTheOptionsBeforeItWhenPagesAreTooSmall) {
 }
 
 TEST(Engine, AnswersWithTheNumbersOfEachJobsOwnPaths) {
-  for (const DecoderLimits& limits : {attention_limits(), recurrent_limits()}) {
+  for (const DecoderLimits& limits : {attention_limits(), short_limits(), any_rows_limits(), recurrent_limits()}) {
     EngineRig rig(limits);
     const std::vector<Job> jobs = decisions();
     std::vector<EngineRig::Future> futures;

@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::int32_t kSpareCells = 1024;
 constexpr std::int32_t kOutputGroup = 32;  // the largest BitRules::outputs_multiple
-constexpr std::int32_t kOutputRows = 64;  // bounds the logits buffer: 64 rows of a 250k vocabulary are 64 MB
+constexpr std::int32_t kOutputRows = 64;   // bounds the logits buffer: 64 rows of a 250k vocabulary are 64 MB
 
 struct FreeContext {
   void operator()(llama_context* context) const { llama_free(context); }
@@ -100,8 +100,8 @@ class LlamaDecoder final : public Decoder {
       source = own_sequence_;
     }
     std::string bytes(llama_state_seq_get_size(context_.get(), source), '\0');
-    const std::size_t written = llama_state_seq_get_data(
-        context_.get(), reinterpret_cast<std::uint8_t*>(bytes.data()), bytes.size(), source);
+    const std::size_t written =
+        llama_state_seq_get_data(context_.get(), reinterpret_cast<std::uint8_t*>(bytes.data()), bytes.size(), source);
     if (source == own_sequence_) release(own_sequence_);
     bytes.resize(written);
     return bytes;

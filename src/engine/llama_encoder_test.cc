@@ -156,8 +156,7 @@ struct SharedPair {
 };
 const std::vector<SharedPair> kShared = {
     {"The parcel arrived at noon.", "\n\nDid it arrive?", "\n\nWas it late, and by how many days?"},
-    {R"({"evidence": "He said: \"no\" – 🙂")", R"(, "criterion": "Polite?"})",
-     R"(, "criterion": "Angry?", "x": 1})"},
+    {R"({"evidence": "He said: \"no\" – 🙂")", R"(, "criterion": "Polite?"})", R"(, "criterion": "Angry?", "x": 1})"},
     {"Où est mon colis ? 12345", "\n\nWhere?", "\n\n北京?"},
     {"ends with a space ", "\n\nWhere?", "\n\nWhen?"}};
 

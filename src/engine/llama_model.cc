@@ -14,6 +14,7 @@
 namespace assay::engine {
 namespace {
 
+constexpr std::int64_t kCellsMax = std::int64_t{1} << 30;
 constexpr std::int32_t kBatchTokensMin = 64;  // BitRules::rows_min
 constexpr std::int32_t kDefaultContextTokens = 8192;
 constexpr std::int32_t kRecurrentSequences = 17;  // a recurrent state costs tens of MiB a sequence
@@ -39,8 +40,12 @@ bool on_progress(float share, void* user_data) {
 Result<ModelOptions> settle_options(ModelOptions options, const ModelFacts& facts) {
   if (options.threads < 0 || options.context_tokens < 0 || options.batch_tokens < kBatchTokensMin ||
       options.sequences_max < 8 || options.sequences_max > 256 || options.cache_tokens < 0) {
-    return invalid_argument("model",
-                            "threads, context_tokens and cache_tokens must be >= 0, batch_tokens >= 64, sequences_max in 8..256.");
+    return invalid_argument(
+        "model", "threads, context_tokens and cache_tokens must be >= 0, batch_tokens >= 64, sequences_max in 8..256.");
+  }
+  if (std::int64_t{options.context_tokens} + options.cache_tokens > kCellsMax) {
+    return invalid_argument(
+        "model", "context_tokens and cache_tokens together must be at most " + std::to_string(kCellsMax) + ".");
   }
   if (options.threads == 0) options.threads = usable_cores();
   if (options.context_tokens == 0) {

@@ -77,8 +77,8 @@ class PlacedMemory : public llama_memory_i {
     for (const llama_ubatch& ubatch : ubatches) {
       std::vector<std::uint32_t> cells(ubatch.n_tokens);
       for (std::uint32_t i = 0; i < ubatch.n_tokens; i++) {
-        const std::int64_t cell = placement_.find(
-            *std::min_element(ubatch.seq_id[i], ubatch.seq_id[i] + ubatch.n_seq_id[i]), ubatch.pos[i]);
+        const std::int64_t cell =
+            placement_.find(*std::min_element(ubatch.seq_id[i], ubatch.seq_id[i] + ubatch.n_seq_id[i]), ubatch.pos[i]);
         if (cell < 0) return {};
         cells[i] = static_cast<std::uint32_t>(cell);
       }

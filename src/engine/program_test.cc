@@ -77,6 +77,98 @@ TEST(Program, OfTextPacksShortOptionsSeveralToATile) {
   EXPECT_EQ(program->leaf_sets[program->rows[6 + 3].leaves], (std::vector<std::int32_t>{1}));
 }
 
+// Decodes have at least four rows; short ones two or three.
+DecoderLimits short_limits() {
+  DecoderLimits limits = small_limits();
+  limits.rules.rows_multiple = 1;
+  limits.rules.outputs_min = 1;
+  limits.rules.outputs_multiple = 1;
+  limits.rules.short_decodes = true;
+  return limits;
+}
+
+// By segment: whether its rows are computed in short decodes; all of a segment's are, or none.
+std::vector<bool> short_segments(const Job& job, const DecoderLimits& limits) {
+  const Result<Program> program = make_program(job, limits);
+  EXPECT_TRUE(program.ok());
+  std::vector<bool> is_short;
+  std::size_t row = 0;
+  for (const Segment& segment : job.segments) {  // here they come in the job's own order
+    is_short.push_back(program->rows[row].is_short);
+    for (const TokenId token : segment.tokens) {
+      EXPECT_EQ(program->rows[row].token, token);
+      EXPECT_EQ(program->rows[row].is_short, is_short.back());
+      row++;
+    }
+  }
+  EXPECT_EQ(row, program->rows.size());
+  return is_short;
+}
+
+TEST(Program, SegmentsWithFewerRowsThanADecodeGoIntoShortDecodes) {
+  const Job job =
+      chain_job({run_of(9, 1), run_of(3, 2), run_of(4, 3), run_of(1, 4)}, {Keep::kAlways, Keep::kSeenTwice});
+  EXPECT_EQ(short_segments(job, short_limits()), (std::vector<bool>{false, true, false, true}));
+}
+
+// A prompt, a kept segment of two rows, then options whose rows add up.
+Job job_with_options(std::int32_t options, std::int32_t rows_of_last) {
+  Job job = chain_job({run_of(5, 1), run_of(2, 2)}, {Keep::kAlways, Keep::kAlways});
+  job.reads.clear();
+  for (std::int32_t i = 0; i < options; i++)
+    job.segments.push_back({.parent = 1, .tokens = run_of(i + 1 < options ? 3 : rows_of_last, i)});
+  return job;
+}
+
+TEST(Program, OwnSegmentsThatFillThreeDecodesTogetherGoIntoFullOnes) {
+  EXPECT_EQ(short_segments(job_with_options(4, 2), short_limits()),  // eleven rows
+            (std::vector<bool>{false, true, true, true, true, true}));
+  EXPECT_EQ(short_segments(job_with_options(4, 3), short_limits()),  // twelve: three decodes of four
+            (std::vector<bool>{false, true, false, false, false, false}));
+  // Rows in long segments of its own fill none of them.
+  Job job = job_with_options(4, 2);
+  job.segments.push_back({.parent = 1, .tokens = run_of(6, 9)});
+  EXPECT_EQ(short_segments(job, short_limits()), (std::vector<bool>{false, true, true, true, true, true, false}));
+}
+
+// Others stand on it too, so what this job has besides does not count; nor do its rows count for the rest.
+TEST(Program, AKeptSegmentsWayIsByItsOwnLengthAlone) {
+  for (const std::int32_t options : {1, 4, 6}) {
+    for (const Keep keep : {Keep::kAlways, Keep::kSeenTwice}) {
+      Job job = job_with_options(options, 3);
+      job.segments[1].keep = keep;
+      EXPECT_TRUE(short_segments(job, short_limits())[1]);
+      job.segments[1].keep = Keep::kNever;
+      EXPECT_EQ(short_segments(job, short_limits())[1], options == 1);
+    }
+  }
+  Job job = chain_job({run_of(3, 1), run_of(3, 2), run_of(3, 3), run_of(3, 4)},
+                      {Keep::kAlways, Keep::kAlways, Keep::kAlways});
+  EXPECT_EQ(short_segments(job, short_limits()), (std::vector<bool>{true, true, true, true}));
+  job.segments[1].keep = Keep::kNever;  // behind it nothing can be kept, but that is the job's own doing
+  EXPECT_TRUE(short_segments(job, short_limits())[2]);
+}
+
+TEST(Program, WithoutShortDecodesAllGoIntoFullOnes) {
+  DecoderLimits off = short_limits();
+  off.rules.short_decodes = false;
+  EXPECT_EQ(short_segments(job_with_options(1, 1), off), (std::vector<bool>{false, false, false}));
+  DecoderLimits too_few = short_limits();  // the rows that have to be read do not fit
+  too_few.rules.outputs_min = 4;
+  EXPECT_EQ(too_few.rules.short_rows_max(), 0);
+  EXPECT_EQ(short_segments(job_with_options(1, 1), too_few), (std::vector<bool>{false, false, false}));
+}
+
+TEST(Program, ShortDecodesHaveTwoRowsUpToTheLastWholeGroupBelowAFullOne) {
+  BitRules rules = {.rows_multiple = 1, .outputs_min = 2, .outputs_multiple = 1, .short_decodes = true};
+  EXPECT_EQ(rules.short_rows_max(), 63);
+  rules = {.short_decodes = true};
+  EXPECT_EQ(rules.short_rows_max(), 32);
+  rules.rows_multiple = 64;
+  EXPECT_EQ(rules.short_rows_max(), 0);
+  EXPECT_EQ(BitRules().short_rows_max(), 0);
+}
+
 TEST(Program, NeedsWavesWhenThereAreMoreLeavesThanSequences) {
   Job job = chain_job({run_of(4, 1)});
   for (TokenId option = 0; option < 14; option++) job.segments.push_back({.parent = 0, .tokens = {option}});

@@ -73,8 +73,7 @@ TEST_F(ShutdownTest, AnswersWhatWasAcceptedAndRefusesTheRestWhileItDrains) {
 TEST_F(ShutdownTest, WhatIsNotAnsweredWithinTheGraceGets503) {
   decider_.drain_with([this](double) { release_.set_value(false); });
   HttpReply last;
-  shut_down(
-      routes_, decider_, [&] { last = in_flight_.get(); }, 0);
+  shut_down(routes_, decider_, [&] { last = in_flight_.get(); }, 0);
   EXPECT_EQ(last.status, 503);
   EXPECT_NE(last.body.find(R"("code": "unavailable", "retryable": true)"), std::string::npos) << last.body;
 }

@@ -17,7 +17,7 @@ struct CheckRecord {
   std::string settings;  // version, prompts, template: anything that would change the results; compared as a whole
   std::string start_check_machine;  // the build and CPU on which the start check passed; empty: not yet
   bool extra_buffers = true;        // what the start check found to work
-  std::string bits_key;  // machine, build and settings for which the bit check was made; empty: not yet
+  std::string bits_key;             // machine, build and settings for which the bit check was made; empty: not yet
   bool bits_same = false;
   std::int32_t rows_multiple = 32;  // the rules under which they are (engine/decoder.h)
   std::int32_t outputs_min = 32;

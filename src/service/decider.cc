@@ -47,7 +47,7 @@ struct LocalDecider::Pass {
 struct LocalDecider::PriorWork {
   PriorKey key;
   PriorCache::Lookup lookup;
-  std::vector<PriorJob> jobs;     // lookup.mine only
+  std::vector<PriorJob> jobs;      // lookup.mine only
   std::vector<JobFuture> futures;  // of those that were accepted
   std::optional<Error> refused;
 };

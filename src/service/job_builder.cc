@@ -25,7 +25,8 @@ RowRef JobBuilder::add_prompt(const engine::EncodedPrompt& prompt) {
   if (prompt.head_tokens > 0) at = add_segment(at, part(0, prompt.head_tokens), engine::Keep::kAlways);
   if (prompt.shared_tokens > prompt.head_tokens)
     at = add_segment(at, part(prompt.head_tokens, prompt.shared_tokens), engine::Keep::kAlways);
-  at = add_segment(at, part(prompt.shared_tokens, static_cast<std::int32_t>(prompt.tokens.size())), engine::Keep::kNever);
+  at = add_segment(at, part(prompt.shared_tokens, static_cast<std::int32_t>(prompt.tokens.size())),
+                   engine::Keep::kNever);
   prompts_.push_back({.segment = at, .answers = {}});
   return {.prompt = static_cast<std::int32_t>(prompts_.size()) - 1};
 }

@@ -76,8 +76,7 @@ TEST(JobBuilder, PromptsShareTheSegmentsThatTheyBeginWith) {
 TEST(JobBuilder, EqualTokensWithOtherCutsShareNothing) {
   JobBuilder builder;
   builder.add_prompt(prompt_of({1, 2, 3, 4, 5, 6, 7}));
-  builder.add_prompt(
-      {.text = {}, .tokens = {1, 2, 3, 4, 5, 6, 7}, .head_tokens = 3, .shared_tokens = 4});
+  builder.add_prompt({.text = {}, .tokens = {1, 2, 3, 4, 5, 6, 7}, .head_tokens = 3, .shared_tokens = 4});
   EXPECT_EQ(builder.prompt_tokens(), 14);
 }
 

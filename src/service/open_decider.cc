@@ -43,7 +43,7 @@ class OwningDecider final : public Decider {
   void drain(double grace_ms) override { decider_->drain(grace_ms); }
 
  private:
-  const std::unique_ptr<engine::LlamaModel> model_;  // before decider_: destroyed after it
+  const std::unique_ptr<engine::LlamaModel> model_;   // before decider_: destroyed after it
   const std::unique_ptr<engine::PrefixStore> store_;  // may be nullptr
   const std::unique_ptr<LocalDecider> decider_;
 };
@@ -147,6 +147,9 @@ void describe(const engine::LlamaModel& model, const engine::TemplateFacts& tmpl
   }
 }
 
+// Counts changes of how prompts are cut and computed; bits kept by another one are not read.
+constexpr const char* kEngineVersion = "1";
+
 // What of the settings moves bits, for receipts and for snapshots.
 std::map<std::string, std::string> bit_settings(const engine::LlamaModel& model, const std::string& chat_template) {
   const ModelOptions& options = model.options();
@@ -207,12 +210,16 @@ Result<std::unique_ptr<engine::PrefixStore>> open_store(const DeciderOptions& op
   if (!limits.places_rows) {
     return Error{ErrorCode::kUnsupportedModel, "Prefixes of this kind of model cannot be stored.", "snapshots_dir"};
   }
-  const std::string identity =
-      report.sha256 + "\n" + engine::start_check_machine() + "\n" + settings_text(bit_settings(model, ""));
-  Result<std::unique_ptr<service::SnapshotFiles>> files =
-      service::SnapshotFiles::open(options.snapshots_dir, identity,
-                                   options.write_snapshots ? service::SnapshotAccess::kReadWrite
-                                                           : service::SnapshotAccess::kRead);
+  std::map<std::string, std::string> settings = bit_settings(model, "");
+  settings["rows_multiple"] = std::to_string(limits.rules.rows_multiple);
+  settings["outputs_multiple"] = std::to_string(limits.rules.outputs_multiple);
+  settings["outputs_min"] = std::to_string(limits.rules.outputs_min);
+  settings["short_decodes"] = limits.rules.short_decodes ? "yes" : "no";
+  settings["engine"] = kEngineVersion;
+  const std::string identity = report.sha256 + "\n" + engine::start_check_machine() + "\n" + settings_text(settings);
+  Result<std::unique_ptr<service::SnapshotFiles>> files = service::SnapshotFiles::open(
+      options.snapshots_dir, identity,
+      options.write_snapshots ? service::SnapshotAccess::kReadWrite : service::SnapshotAccess::kRead);
   if (!files.ok()) return files.error();
   return std::unique_ptr<engine::PrefixStore>(std::move(files).value());
 }
@@ -285,9 +292,8 @@ Result<std::unique_ptr<Decider>> Decider::open(DeciderOptions options) {
   report.hidden_size = (*decoder)->limits().hidden_size;
   Result<std::unique_ptr<engine::PrefixStore>> store = open_store(options, **model, report, (*decoder)->limits());
   if (!store.ok()) return store.error();
-  engine::SchedulerOptions scheduling = {.queue_jobs_max = options.queue_jobs_max,
-                                         .stuck_seconds = options.stuck_seconds,
-                                         .store = store->get()};
+  engine::SchedulerOptions scheduling = {
+      .queue_jobs_max = options.queue_jobs_max, .stuck_seconds = options.stuck_seconds, .store = store->get()};
   scheduling.engine.step_ms = options.step_ms;
   scheduling.engine.cache_tokens = options.model.cache_tokens;
   auto scheduler = std::make_unique<engine::Scheduler>(std::move(decoder).value(), steady_clock(), scheduling);

@@ -13,8 +13,10 @@ namespace assay::service {
 namespace {
 
 engine::PromptText prompt_text(const decision::Prompt& prompt) {
-  return {
-      .system = prompt.system, .user = prompt.user, .base_cue = prompt.base_cue, .fixed_bytes = prompt.fixed_bytes,
+  return {.system = prompt.system,
+          .user = prompt.user,
+          .base_cue = prompt.base_cue,
+          .fixed_bytes = prompt.fixed_bytes,
           .shared_bytes = prompt.shared_bytes};
 }
 

@@ -36,6 +36,22 @@ inline DecoderLimits attention_limits() {
                     .outputs_multiple = 4}};
 }
 
+// The same with short decodes of 8 or 12 rows.
+inline DecoderLimits short_limits() {
+  DecoderLimits limits = attention_limits();
+  limits.rules.short_decodes = true;
+  return limits;
+}
+
+// Short decodes of 2 to 15 rows, full ones of 16 to 64, any number of them read.
+inline DecoderLimits any_rows_limits() {
+  DecoderLimits limits = short_limits();
+  limits.rules.rows_multiple = 1;
+  limits.rules.outputs_min = 1;
+  limits.rules.outputs_multiple = 1;
+  return limits;
+}
+
 inline DecoderLimits recurrent_limits() {
   DecoderLimits limits = attention_limits();
   limits.whole_sequences_only = true;

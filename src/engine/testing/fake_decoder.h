@@ -2,7 +2,8 @@
 // A decoder that keeps real books and invents logits: each row's logits are a pure function of the tokens of its
 // sequence, so a plan that puts a row behind the wrong ancestors gives other numbers. It checks every rule that a
 // decoder REQUIRES. With `layout_moves_bits` its last bits depend on what real kernels' depend on: how the cells of a
-// row's sequence fall into tiles and pages, and how many rows the decodes had that computed them.
+// row's sequence fall into tiles and pages, and how many rows the decodes had that computed them; in short ones
+// (BitRules) they have other bits than in full ones.
 
 #include <cstdint>
 #include <functional>
@@ -146,17 +147,21 @@ class FakeDecoder final : public Decoder {
   std::int32_t rows_decoded() const { return rows_decoded_; }
 
  private:
+  static constexpr std::uint64_t kShortShape = 1'000'003;  // no number of rows
+
   struct Output {
     Tokens path;
     std::uint64_t layout = 0;
   };
 
-  // What the number of rows does to the bits: nothing while the rules are kept; with recurrent layers it always counts.
+  // What the number of rows does to the bits: nothing while the rules are kept, except that short decodes have bits of
+  // their own; with recurrent layers it always counts.
   std::uint64_t shape_of(std::span<const BatchRow> rows) const {
     if (limits_.whole_sequences_only) return rows.size();
     const bool whole = std::ssize(rows) % real_rules.rows_multiple == 0;
-    if (real_rules.short_decodes && std::ssize(rows) < real_rules.rows_min) return rows.size() >= 2 && whole ? 77 : rows.size();
-    return std::ssize(rows) >= real_rules.rows_min && whole ? 0 : rows.size();
+    if (whole && std::ssize(rows) >= real_rules.rows_min) return 0;
+    if (whole && rows.size() >= 2 && real_rules.short_decodes) return kShortShape;
+    return rows.size();
   }
 
   void append(std::size_t index, const BatchRow& row, std::uint64_t shape) {

@@ -1,0 +1,181 @@
+// How many rows a step computes, and of which kind.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "engine/testing/engine_rig.h"
+
+namespace assay::engine {
+namespace {
+
+using testing::any_rows_limits;
+using testing::attention_limits;
+using testing::chain_job;
+using testing::EngineRig;
+using testing::expect_right;
+using testing::run_of;
+using testing::short_limits;
+
+Job job_of(std::int32_t rows) { return chain_job({run_of(rows, rows % 40)}); }
+
+// Lets the engine measure its decoder: a thousand rows a second where nothing else is said.
+void measure(EngineRig& rig) { ASSERT_TRUE(rig.run(job_of(64)).ok()); }
+
+TEST(EngineSteps, FollowTheMeasuredRate) {
+  EngineRig rig(attention_limits(), {.step_ms = 40, .alone_steps = 1});
+  measure(rig);
+  auto future = rig.add(job_of(390));
+  rig.step();
+  EXPECT_EQ(rig.batches.back(), 40);
+  EXPECT_NEAR(rig.engine.rows_per_second(), 1000, 1);
+  rig.rows_per_second = 500;  // slower from now on
+  for (int i = 0; i < 12; i++) rig.step();
+  EXPECT_EQ(rig.batches.back(), 20);
+  rig.rows_per_second = 10;  // never fewer rows than the bits need
+  rig.step();
+  rig.step();
+  EXPECT_EQ(rig.batches.back(), 16);
+  rig.finish_all();
+  rig.rows_per_second = 1e6;
+  auto next = rig.add(job_of(390));
+  rig.step();
+  rig.step();
+  EXPECT_EQ(rig.batches.back(), 64);  // never more than the decoder takes
+  rig.finish_all();
+}
+
+TEST(EngineSteps, HaveAsManyRowsAsTheBitsNeed) {
+  EngineRig rig(attention_limits());
+  for (const std::int32_t rows : {1, 2, 15, 16, 17, 18, 63, 65, 131}) EXPECT_TRUE(rig.run(job_of(rows)).ok());
+  for (const std::int32_t rows : rig.batches) {
+    EXPECT_GE(rows, 16);
+    EXPECT_LE(rows, 64);
+    EXPECT_EQ(rows % 4, 0);
+  }
+  const EngineStats stats = rig.engine.stats();
+  EXPECT_EQ(stats.rows, 1u + 2 + 15 + 16 + 17 + 18 + 63 + 65 + 131);
+  EXPECT_EQ(stats.rows + stats.padding_rows, static_cast<std::uint64_t>(rig.decoder.rows_decoded()));
+  EXPECT_EQ(stats.steps, rig.batches.size());
+  EXPECT_TRUE(rig.decoder.empty());
+}
+
+TEST(EngineSteps, AreLongerForAJobThatIsAlone) {
+  EngineRig rig(attention_limits(), {.step_ms = 20, .alone_steps = 3});
+  measure(rig);
+  auto first = rig.add(job_of(390));
+  rig.step();
+  EXPECT_EQ(rig.batches.back(), 60);
+  auto second = rig.add(job_of(200));
+  rig.step();
+  EXPECT_EQ(rig.batches.back(), 20);
+  rig.finish_all();
+  EXPECT_TRUE(first.get().ok());
+  EXPECT_TRUE(second.get().ok());
+}
+
+// Only a lone row gets company: it has kernels of its own.
+TEST(EngineSteps, ShortOnesAreNotFilledUp) {
+  EngineRig rig(any_rows_limits());
+  for (std::int32_t rows = 1; rows < 16; rows++) {
+    ASSERT_TRUE(rig.run(job_of(rows)).ok());
+    EXPECT_EQ(rig.batches.back(), std::max(rows, 2));
+  }
+  EXPECT_EQ(rig.batches.size(), 15u);
+  EXPECT_EQ(rig.engine.stats().padding_rows, 1u);
+  EXPECT_TRUE(rig.decoder.empty());
+}
+
+TEST(EngineSteps, ShortOnesHaveWholeGroupsWhereTheBitsNeedThem) {
+  EngineRig rig(short_limits());
+  for (const std::int32_t rows : {1, 8, 9, 12}) ASSERT_TRUE(rig.run(job_of(rows)).ok());
+  EXPECT_EQ(rig.batches, (std::vector<std::int32_t>{8, 8, 12, 12}));
+  ASSERT_TRUE(rig.run(job_of(15)).ok());  // a short decode has no room for all
+  EXPECT_EQ(std::vector<std::int32_t>(rig.batches.begin() + 4, rig.batches.end()), (std::vector<std::int32_t>{12, 8}));
+}
+
+TEST(EngineSteps, ShortOnesAreSharedByManyJobsAndNeverMixedWithFullOnes) {
+  EngineRig rig(any_rows_limits());
+  const Job kept = chain_job({run_of(20, 1), run_of(5, 2)}, {Keep::kAlways});
+  ASSERT_TRUE(rig.run(kept).ok());
+  EXPECT_EQ(rig.batches, (std::vector<std::int32_t>{20, 5}));  // each segment its own way, one after the other
+  rig.batches.clear();
+  std::vector<EngineRig::Future> futures;
+  for (int i = 0; i < 4; i++) futures.push_back(rig.add(kept));
+  futures.push_back(rig.add(job_of(30)));
+  rig.finish_all();
+  EXPECT_EQ(rig.batches, (std::vector<std::int32_t>{15, 5, 30}));
+  EXPECT_EQ(rig.engine.stats().padding_rows, 0u);
+  for (EngineRig::Future& future : futures) EXPECT_TRUE(future.get().ok());
+}
+
+// Tiles, batches and steps as with a real model, on a machine so slow that a batch has 64 rows.
+DecoderLimits real_sizes() {
+  DecoderLimits limits = attention_limits();
+  limits.batch_rows_max = 512;
+  limits.output_rows_max = 64;
+  limits.cells = 4096;
+  limits.path_rows_max = 2048;
+  limits.rules = {.rows_multiple = 1, .outputs_min = 1, .outputs_multiple = 1};
+  return limits;
+}
+
+TEST(EngineSteps, ARestOfLessThanABatchGoesIntoTheBatchBefore) {
+  for (const bool short_decodes : {false, true}) {
+    DecoderLimits limits = real_sizes();
+    limits.rules.short_decodes = short_decodes;
+    EngineRig rig(limits);
+    rig.rows_per_second = 100;
+    measure(rig);
+    rig.batches.clear();
+    expect_right(job_of(85), rig.run(job_of(85)), limits);
+    EXPECT_EQ(rig.batches, (std::vector<std::int32_t>{85}));
+    rig.batches.clear();
+    expect_right(job_of(128), rig.run(job_of(128)), limits);
+    EXPECT_EQ(rig.batches, (std::vector<std::int32_t>{64, 64}));
+    rig.batches.clear();
+    auto first = rig.add(job_of(80));  // 64 and the rest of both
+    auto second = rig.add(job_of(67));
+    rig.finish_all();
+    EXPECT_EQ(rig.batches, (std::vector<std::int32_t>{64, 83}));
+    expect_right(job_of(80), first.get(), limits);
+    expect_right(job_of(67), second.get(), limits);
+    EXPECT_EQ(rig.engine.stats().padding_rows, 0u);
+    if (!short_decodes) continue;
+    rig.batches.clear();
+    ASSERT_TRUE(rig.run(chain_job({run_of(85, 1), run_of(50, 2)})).ok());  // what goes into short ones is no rest
+    EXPECT_EQ(rig.batches, (std::vector<std::int32_t>{85, 50}));
+  }
+}
+
+// The next wave's leaves begin with copies of what is computed, so they have to wait for it.
+TEST(EngineSteps, ARestBehindAnotherWaveHasABatchOfItsOwn) {
+  const DecoderLimits limits = real_sizes();  // eight leaves at once
+  EngineRig rig(limits);
+  rig.rows_per_second = 100;
+  measure(rig);
+  rig.batches.clear();
+  Job job = chain_job({run_of(64, 1)});
+  job.reads.clear();
+  for (std::int32_t i = 0; i < 10; i++) {
+    job.segments.push_back({.parent = 0, .tokens = run_of(2, i)});
+    job.reads.push_back({.segment = 1 + i, .offset = 1, .targets = {i, 3}});
+  }
+  expect_right(job, rig.run(job), limits);
+  EXPECT_EQ(rig.batches, (std::vector<std::int32_t>{64 + 8 * 2, 64}));
+  EXPECT_EQ(rig.engine.stats().padding_rows, 60u);
+}
+
+TEST(EngineSteps, TakeNoMoreReadsThanTheDecoderHasOutputs) {
+  DecoderLimits limits = attention_limits();
+  limits.output_rows_max = 9;
+  EngineRig rig(limits);
+  Job job = job_of(60);
+  job.reads.clear();
+  for (std::int32_t i = 0; i < 60; i++) job.reads.push_back({.segment = 0, .offset = i, .targets = {i % 40}});
+  auto beside = rig.add(job_of(20));
+  expect_right(job, rig.run(job), limits);
+  EXPECT_TRUE(beside.get().ok());
+}
+
+}  // namespace
+}  // namespace assay::engine
