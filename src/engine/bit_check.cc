@@ -81,10 +81,9 @@ class Trials {
       add_others((trial.is_short ? std::max(rows, std::min(wanted, rules.short_rows_max())) : wanted) - rows);
     }
     if (read_ < batch_.size()) mark_outputs(trial, rules);
-    const Status status = decoder_.decode(batch_, false);
-    if (!status.ok()) return status;
+    Status status = decoder_.decode(batch_, false);
     batch_.clear();
-    return {};
+    return status;
   }
 
   void mark_outputs(const Trial& trial, const BitRules& rules) {

@@ -246,7 +246,7 @@ std::string Engine::broken_invariant() const {
     sequences += static_cast<std::int32_t>(work->sequences.size());
     for (const PrefixNode* node : work->path) users[node]++;
   }
-  const std::string of_prefixes = prefixes_.count(tiles, sequences, users);
+  std::string of_prefixes = prefixes_.count(tiles, sequences, users);
   if (!of_prefixes.empty()) return of_prefixes;
   if (tiles != cells_.tiles() - 1) return "tiles are lost or counted twice";
   if (sequences != sequences_.padding()) return "sequences are lost or counted twice";

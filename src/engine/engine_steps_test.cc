@@ -42,6 +42,8 @@ TEST(EngineSteps, FollowTheMeasuredRate) {
   rig.step();
   EXPECT_EQ(rig.batches.back(), 64);  // never more than the decoder takes
   rig.finish_all();
+  EXPECT_TRUE(future.get().ok());
+  EXPECT_TRUE(next.get().ok());
 }
 
 TEST(EngineSteps, HaveAsManyRowsAsTheBitsNeed) {

@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-struct llama_context;
+struct llama_context;  // NOLINT(readability-identifier-naming): their name
 
 namespace assay::engine {
 

@@ -274,7 +274,7 @@ TEST_F(SnapshotFilesTest, AFileIsNoFolder) {
 
 // Root may write anywhere, so it steps down for the test.
 TEST_F(SnapshotFilesTest, AFolderWithoutRightsIsReadButNotWritten) {
-  const fs::path file = put_one();
+  put_one();
   const std::unique_ptr<SnapshotFiles> before = open();
   fs::permissions(dir_, fs::perms{0555});
   const uid_t user = geteuid();

@@ -33,7 +33,7 @@ struct FixtureOptions {
 };
 
 struct Fixture {
-  explicit Fixture(FixtureOptions options = {}) : encoder(options.encoder), limits(options.limits) {
+  explicit Fixture(const FixtureOptions& options = {}) : encoder(options.encoder), limits(options.limits) {
     auto made = std::make_unique<engine::testing::FakeDecoder>(options.limits);
     decoder = made.get();
     decoder->layout_moves_bits = options.layout_moves_bits;
