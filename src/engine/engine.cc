@@ -181,7 +181,10 @@ void Engine::rank_works() {
 
 std::int32_t Engine::rows_budget() const {
   const BitRules& rules = limits_.rules;
-  const double step_ms = options_.step_ms * (works_.size() == 1 ? options_.alone_steps : 1);
+  // With a long job first nobody is about to finish, so a large batch, which costs less a row, keeps only newcomers
+  // waiting.
+  const bool is_long = works_.size() == 1 || works_.front()->rows_left() >= 2 * rules.rows_min;
+  const double step_ms = options_.step_ms * (is_long ? options_.long_steps : 1);
   double rows = rows_per_second_ > 0 ? rows_per_second_ * step_ms / 1e3 : 2.0 * rules.rows_min;
   rows = std::max(std::min(rows, static_cast<double>(limits_.batch_rows_max)), static_cast<double>(rules.rows_min));
   const auto whole = static_cast<std::int32_t>(rows);

@@ -22,7 +22,7 @@ Job job_of(std::int32_t rows) { return chain_job({run_of(rows, rows % 40)}); }
 void measure(EngineRig& rig) { ASSERT_TRUE(rig.run(job_of(64)).ok()); }
 
 TEST(EngineSteps, FollowTheMeasuredRate) {
-  EngineRig rig(attention_limits(), {.step_ms = 40, .alone_steps = 1});
+  EngineRig rig(attention_limits(), {.step_ms = 40, .long_steps = 1});
   measure(rig);
   auto future = rig.add(job_of(390));
   rig.step();
@@ -61,18 +61,22 @@ TEST(EngineSteps, HaveAsManyRowsAsTheBitsNeed) {
   EXPECT_TRUE(rig.decoder.empty());
 }
 
-TEST(EngineSteps, AreLongerForAJobThatIsAlone) {
-  EngineRig rig(attention_limits(), {.step_ms = 20, .alone_steps = 3});
+TEST(EngineSteps, AreLongerWhileALongJobIsFirst) {
+  EngineRig rig(attention_limits(), {.step_ms = 20, .long_steps = 3});
   measure(rig);
   auto first = rig.add(job_of(390));
   rig.step();
   EXPECT_EQ(rig.batches.back(), 60);
   auto second = rig.add(job_of(200));
   rig.step();
+  EXPECT_EQ(rig.batches.back(), 60);
+  auto third = rig.add(job_of(30));  // goes first, and is not to wait for the others' rows
+  rig.step();
   EXPECT_EQ(rig.batches.back(), 20);
   rig.finish_all();
   EXPECT_TRUE(first.get().ok());
   EXPECT_TRUE(second.get().ok());
+  EXPECT_TRUE(third.get().ok());
 }
 
 // Only a lone row gets company: it has kernels of its own.
