@@ -36,14 +36,14 @@ struct DeciderOptions {
   Readout readout = Readout::kAuto;  // what kAuto requests get; kAuto lets the check at load choose
   SpecialTokens special_tokens = SpecialTokens::kLiteral;
   RequestLimits limits;
-  std::size_t queue_jobs_max = 256;         // accepted requests that wait; above it kOverloaded
-  Layout layout = Layout::kStateFirst;      // what kAuto requests get
-  double timeout_ms = 0;                    // of requests that name none; 0: no deadline
-  double step_ms = 100;                     // a decode is kept this short; three times that while only long jobs are there
-  double stuck_seconds = 120;               // a decode that takes longer makes the decider unhealthy
-  std::size_t answer_cache_entries = 0;     // whole replies kept for requests that come again; 0: off
-  std::string snapshots_dir;                // prefixes computed before (assay warm) are read from here; empty: none
-  bool write_snapshots = false;             // each kept prefix is written there as soon as it is computed
+  std::size_t queue_jobs_max = 256;      // accepted requests that wait; above it kOverloaded
+  Layout layout = Layout::kStateFirst;   // what kAuto requests get
+  double timeout_ms = 0;                 // of requests that name none; 0: no deadline
+  double step_ms = 100;                  // a decode is kept this short; three times that while only long jobs are there
+  double stuck_seconds = 120;            // a decode that takes longer makes the decider unhealthy
+  std::size_t answer_cache_entries = 0;  // whole replies kept for requests that come again; 0: off
+  std::string snapshots_dir;             // prefixes computed before (assay warm) are read from here; empty: none
+  bool write_snapshots = false;          // each kept prefix is written there as soon as it is computed
   std::size_t prior_cache_tokens = 262144;  // bound of the cache of option priors, in tokens of its keys
   bool readout_check = true;                // run (or read the stored result of) the built-in check at load
   bool start_check = true;                  // try one decode in a child process before serving

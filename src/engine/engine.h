@@ -33,7 +33,7 @@ namespace assay::engine {
 
 struct EngineOptions {
   double step_ms = 100;              // a step takes about this long at most
-  double long_steps = 3;  // so many times that while a long job is first: large batches cost less a row
+  double long_steps = 3;             // so many times that while a long job is first: large batches cost less a row
   std::int32_t cache_tokens = 4096;  // of kept segments; 0: nothing is kept
   double bulk_wait_seconds = 30;     // how far bulk jobs stand back
 };

@@ -221,8 +221,8 @@ TEST(DeciderTerms, EqualRequestsHaveEqualReceiptsAndOthersDifferInWhatMovedThem)
 }
 
 TEST(DeciderTerms, AReceiptNamesTheModelTheBuildAndTheSettings) {
-  const auto receipt_under = [](FixtureOptions options) {
-    return receipt_of(*Fixture(std::move(options)).decider, short_request());
+  const auto receipt_under = [](const FixtureOptions& options) {
+    return receipt_of(*Fixture(options).decider, short_request());
   };
   const Receipt first = receipt_under({});
   EXPECT_EQ(in_common(receipt_under({.sha256 = "another"}), first), "bstn");
