@@ -35,6 +35,27 @@ void collect_texts(const Value& value, std::vector<const std::string*>& texts) {
   }
 }
 
+// Whoever is to compute priors says once that they are there or do not come, also when an exception ends the request:
+// others wait for it.
+class PriorDuty {
+ public:
+  PriorDuty(PriorCache& cache, const PriorKey& key) : cache_(cache), key_(key) {}
+  ~PriorDuty() {
+    if (!done_) cache_.finish(key_, nullptr);
+  }
+  PriorDuty(const PriorDuty&) = delete;
+  PriorDuty& operator=(const PriorDuty&) = delete;
+  void finish(std::shared_ptr<const Priors> priors) {
+    done_ = true;
+    cache_.finish(key_, std::move(priors));
+  }
+
+ private:
+  PriorCache& cache_;
+  const PriorKey key_;
+  bool done_ = false;
+};
+
 }  // namespace
 
 struct LocalDecider::Pass {
@@ -45,10 +66,10 @@ struct LocalDecider::Pass {
 };
 
 struct LocalDecider::PriorWork {
-  PriorKey key;
   PriorCache::Lookup lookup;
-  std::vector<PriorJob> jobs;      // lookup.mine only
-  std::vector<JobFuture> futures;  // of those that were accepted
+  std::unique_ptr<PriorDuty> duty;  // lookup.mine only
+  std::vector<PriorJob> jobs;       // lookup.mine only
+  std::vector<JobFuture> futures;   // of those that were accepted
   std::optional<Error> refused;
 };
 
@@ -107,7 +128,6 @@ Result<DecisionReply> LocalDecider::compute(const DecisionRequest& request) {
   std::vector<PriorWork> prior_work;
   for (const QuestionPlan& plan : *plans) prior_work.push_back(begin_priors(plan, pass));
   const Result<engine::JobResult> result = wait(*future, pass);
-  std::vector<SharedPriors> priors;
   std::optional<Error> failed;
   // Own work first: others may wait for it, as this request may for theirs.
   for (const bool mine : {true, false}) {
@@ -174,9 +194,10 @@ std::optional<Error> LocalDecider::wait_for_priors(const PriorCache::Pending& pe
 LocalDecider::PriorWork LocalDecider::begin_priors(const QuestionPlan& plan, Pass& pass) {
   PriorWork work;
   if (plan.readout != Readout::kText) return work;
-  work.key = prior_key(plan);
-  work.lookup = priors_.begin(work.key);
+  const PriorKey key = prior_key(plan);
+  work.lookup = priors_.begin(key);
   if (!work.lookup.mine) return work;
+  work.duty = std::make_unique<PriorDuty>(priors_, key);
   work.jobs = prior_jobs(plan);
   for (PriorJob& prior : work.jobs) {
     Result<JobFuture> future = submit(std::move(prior.job), pass, true);
@@ -211,7 +232,7 @@ Result<LocalDecider::SharedPriors> LocalDecider::end_priors(const QuestionPlan& 
   }
   SharedPriors priors;
   if (!failed) priors = std::make_shared<const Priors>(priors_of(work.jobs, results));
-  priors_.finish(work.key, priors);
+  work.duty->finish(priors);
   if (failed) return *failed;
   return priors;
 }
