@@ -238,8 +238,11 @@ std::int32_t Engine::full_rows_left(const Work& work) const {
 void Engine::take_tail(Batch& batch) {
   if (batch.works.empty() || batch.works.front()->suspect || batch.is_short) return;
   std::int32_t left = 0;
-  for (const std::unique_ptr<Work>& work : works_) left += full_rows_left(*work);
-  if (left == 0 || left >= limits_.rules.rows_min) return;
+  for (const std::unique_ptr<Work>& work : works_) {
+    left += full_rows_left(*work);
+    if (left >= limits_.rules.rows_min) return;
+  }
+  if (left == 0) return;
   for (const std::unique_ptr<Work>& work : works_) {
     if (work->running && !work->suspect) take_rows(*work, left, batch);
   }
