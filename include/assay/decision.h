@@ -27,6 +27,10 @@ struct Question {
   std::string text;  // the question itself
   QuestionType type = QuestionType::kChoice;
   std::vector<Option> options;  // in the caller's order, which decides ties
+  double min_confidence = 0;    // in [0, 1]; an answer whose confidence is below it abstains; 0: none does
+  // The mean over this many orders of the options (turned round by equal steps), which cancels a model's liking for a
+  // place in the list. 1..options.size(). Costs as many questions with letters; with text the order has no part in it.
+  std::int32_t permute = 1;
 };
 
 // How the probabilities are read (docs/readouts.md).
@@ -65,6 +69,8 @@ enum class Priority {
 const char* priority_name(Priority priority);  // "interactive", "bulk"
 std::optional<Priority> priority_from_name(std::string_view name);
 
+struct Answer;
+
 struct DecisionRequest {
   Value state;                      // string, object or array; shared by all questions
   std::vector<Question> questions;  // one or more
@@ -73,12 +79,17 @@ struct DecisionRequest {
   bool hidden_state = false;  // fill Answer::hidden_state (letters: the decision position; text: the end of the prompt)
   Layout layout = Layout::kAuto;
   bool receipt = false;  // fill DecisionReply::receipt
+  // Fill Answer::allowed_mass and Answer::argmax_token, which need the whole vocabulary's logits.
+  bool allowed_mass = true;
   // What follows decides when and whether the answer comes, never what it is.
   Priority priority = Priority::kInteractive;
   double timeout_ms = 0;  // from decide()'s call; 0: the decider's default; later than that it is not computed
   std::string client;     // clients get equal shares of the time; any text, such as a hash of an API key
   // Asked now and then while the answer is waited for; true: nobody wants it any more. May be empty.
   std::function<bool()> cancelled;
+  // Called once for each question as soon as its answer is there, in any order, on decide()'s own thread; the answer is
+  // the reply's. When decide() then fails, what was told so far is right nevertheless. May be empty.
+  std::function<void(std::size_t question, const Answer& answer)> on_answer;
 };
 
 struct TokenScore {
@@ -104,6 +115,11 @@ struct Answer {
   std::string question_id;
   std::vector<OptionAnswer> options;  // in the request's order
   std::size_t best = 0;               // first option with the highest probability
+  // How far the answer stands above guessing, in [0, 1]. Choice and yes/no: peak; scale: distance
+  // (decision/readout.h).
+  double confidence = 0;
+  bool abstained = false;    // confidence is below Question::min_confidence
+  std::int32_t orders = 1;   // of the options, that the probabilities are a mean over
   Readout readout = Readout::kLetters;
   Layout layout = Layout::kStateFirst;
   std::string prompt_version;  // which prompt was used, such as "direct-options-v1"

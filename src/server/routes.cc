@@ -108,13 +108,6 @@ const std::vector<Route>& known_routes() {
   return kRoutes;
 }
 
-const std::string* find_header(const HttpRequest& request, std::string_view name) {
-  for (const auto& [key, value] : request.headers) {
-    if (equal_ignoring_case(key, name)) return &value;
-  }
-  return nullptr;
-}
-
 std::string client_of(const HttpRequest& request) {
   const std::string* given = find_header(request, "authorization");
   if (given == nullptr || given->empty()) given = find_header(request, "x-api-key");

@@ -13,7 +13,7 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,27 +21,11 @@
 
 #include "assay/decider.h"
 #include "base/clock.h"
+#include "server/http_message.h"
 #include "server/metrics.h"
 #include "server/wire.h"
 
 namespace assay::server {
-
-struct HttpRequest {
-  std::string method;                                        // "GET", "POST", …
-  std::string path;                                          // without the query
-  std::vector<std::pair<std::string, std::string>> headers;  // names in any case
-  std::string body;
-  // True once the client has gone. May be empty; may be called from any thread. After the reply it can still be called
-  // and means nothing.
-  std::function<bool()> disconnected;
-};
-
-struct HttpReply {
-  int status = 200;
-  std::string content_type = "application/json";
-  std::string body;
-  std::vector<std::pair<std::string, std::string>> headers;
-};
 
 struct RouteOptions {
   WireOptions wire;
@@ -69,6 +53,12 @@ class Routes {
   // 413, 415, 429, 499, 500, 503 and 504 as semif_status() says. Texts of our own faults go to the log, not to the
   // client.
   HttpReply handle(const HttpRequest& request);
+
+  // What can be said before the body is there, from the method, the path and the headers alone: no such route or method,
+  // a missing or wrong key, too many requests with one key, a media type, a Content-Length above the limit. Nothing: go
+  // on and read the body. handle() checks all of it again, so that calling this is never needed. Such a refusal is
+  // counted in the metrics as handle() counts.
+  std::optional<HttpReply> refuse_early(const HttpRequest& request);
 
   // From now on health and ping say 503, and so do new decisions. Idempotent.
   void set_draining() { draining_.store(true); }
@@ -100,8 +90,6 @@ class Routes {
   std::atomic<bool> draining_{false};
 };
 
-// The value of the header with this name (ASCII case ignored), the first of several; nullptr when there is none.
-const std::string* find_header(const HttpRequest& request, std::string_view name);
 // Who asks, by the API key that came with the request, found as the HTTP layer finds it: the Authorization header
 // without a leading "Bearer ", else X-Api-Key. The first 16 hex digits of the key's SHA-256, never the key; empty
 // without one.
