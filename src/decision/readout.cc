@@ -100,6 +100,32 @@ double peak_confidence(std::span<const double> probabilities) {
   return std::clamp((n * highest - 1) / (n - 1), 0.0, 1.0);
 }
 
+double distance_confidence(std::span<const double> probabilities) {
+  ASSAY_ASSERT(!probabilities.empty());
+  if (probabilities.size() == 1) return 1;
+  const auto n = static_cast<double>(probabilities.size());
+  const auto best = static_cast<double>(best_option(probabilities));
+  double distance = 0;
+  double guessed = 0;
+  for (std::size_t i = 0; i < probabilities.size(); i++) {
+    const auto level = static_cast<double>(i);
+    distance += probabilities[i] * std::abs(level - best);
+    guessed += std::abs(level - (n - 1) / 2) / n;
+  }
+  return std::clamp(1 - distance / guessed, 0.0, 1.0);
+}
+
+double confidence_of(QuestionType type, std::span<const double> probabilities) {
+  return type == QuestionType::kScale ? distance_confidence(probabilities) : peak_confidence(probabilities);
+}
+
+void finish_answer(const Question& question, Answer& answer) {
+  std::vector<double> probabilities;
+  for (const OptionAnswer& option : answer.options) probabilities.push_back(option.probability);
+  answer.confidence = confidence_of(question.type, probabilities);
+  answer.abstained = answer.confidence < question.min_confidence;
+}
+
 double entropy(std::span<const double> probabilities) {
   double sum = 0;
   for (const double p : probabilities) {

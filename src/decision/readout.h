@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "assay/decision.h"
 #include "assay/error.h"
 
 namespace assay::decision {
@@ -34,6 +35,17 @@ std::vector<bool> needs_end(std::span<const std::vector<std::int32_t>> option_to
 // How far the highest probability m of n stands above guessing: (n m - 1) / (n - 1), clamped to [0, 1]; 1 for one
 // option. REQUIRES: at least one probability.
 double peak_confidence(std::span<const double> probabilities);
+
+// How near to the most likely level the others of a scale lie: 1 - sum p_i |i - k| / D, clamped to [0, 1], with k the
+// first most likely level and D = sum |i - (n - 1) / 2| / n, which is what guessing has around the middle; 1 for one
+// level. The formula is that of the System One wire for scores. REQUIRES: at least one probability.
+double distance_confidence(std::span<const double> probabilities);
+
+// Answer::confidence: distance for a scale, peak for all else.
+double confidence_of(QuestionType type, std::span<const double> probabilities);
+
+// Fills Answer::confidence and Answer::abstained from the probabilities and the question. REQUIRES: options.
+void finish_answer(const Question& question, Answer& answer);
 
 // -sum p ln p in nats, between 0 and ln n. A zero adds nothing.
 double entropy(std::span<const double> probabilities);

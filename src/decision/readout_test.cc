@@ -169,6 +169,31 @@ TEST(PeakConfidence, IsZeroForGuessingAndOneForCertainty) {
   EXPECT_DOUBLE_EQ(peak_confidence(std::vector<double>{1}), 1);
 }
 
+// The vectors of the System One contract: probabilities, peak, distance.
+TEST(Confidence, IsWhatTheContractSays) {
+  struct Row {
+    std::vector<double> probabilities;
+    double peak;
+    double distance;
+  };
+  const std::vector<Row> rows = {{{.7, .2, .1}, .55, .40},
+                                 {{.25, .25, .25, .25}, 0, 0},
+                                 {{1, 0, 0, 0, 0}, 1, 1},
+                                 {{.1, .2, .4, .2, .1}, .25, 1.0 / 3},
+                                 {{.5, 0, 0, 0, .5}, .375, 0},
+                                 {{.02, .08, .9}, .85, .82},
+                                 {{.05, .15, .3, .5}, 1.0 / 3, .25},
+                                 {{.04, .16, .55, .2, .05}, .4375, .55},
+                                 {{1}, 1, 1}};
+  for (const Row& row : rows) {
+    EXPECT_NEAR(peak_confidence(row.probabilities), row.peak, 1e-9);
+    EXPECT_NEAR(distance_confidence(row.probabilities), row.distance, 1e-9);
+    EXPECT_EQ(confidence_of(QuestionType::kScale, row.probabilities), distance_confidence(row.probabilities));
+    EXPECT_EQ(confidence_of(QuestionType::kChoice, row.probabilities), peak_confidence(row.probabilities));
+    EXPECT_EQ(confidence_of(QuestionType::kYesNo, row.probabilities), peak_confidence(row.probabilities));
+  }
+}
+
 TEST(Entropy, IsLogOfTheCountForGuessingAndZeroForCertainty) {
   EXPECT_DOUBLE_EQ(entropy(std::vector<double>{0.25, 0.25, 0.25, 0.25}), std::log(4.0));
   EXPECT_EQ(entropy(std::vector<double>{0, 1, 0}), 0);

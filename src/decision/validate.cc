@@ -138,7 +138,12 @@ Status check_question(const std::string& field, const Question& question, const 
   const std::string text_field = field + ".text";
   if (question.text.empty()) return invalid_argument(text_field, text_field + " is empty; it needs at least 1 byte");
   if (Status status = check_utf8(text_field, question.text); !status.ok()) return status;
-  return check_options(field + ".options", question.options, limits);
+  if (!(question.min_confidence >= 0 && question.min_confidence <= 1))
+    return invalid_argument(field + ".min_confidence", field + ".min_confidence must be in 0..1");
+  if (Status status = check_options(field + ".options", question.options, limits); !status.ok()) return status;
+  if (question.permute >= 1 && static_cast<std::size_t>(question.permute) <= question.options.size()) return {};
+  return invalid_argument(field + ".permute", field + ".permute must be in 1.." +
+                                                  std::to_string(question.options.size()) + ", the number of options");
 }
 
 }  // namespace

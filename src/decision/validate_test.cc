@@ -44,6 +44,22 @@ Value nested(std::size_t levels) {
 
 TEST(ValidateRequest, AcceptsAnOrdinaryRequest) { EXPECT_TRUE(validate_request(good_request(), {}).ok()); }
 
+TEST(ValidateRequest, RefusesALeastConfidenceThatIsNone) {
+  for (const double number : {-0.1, 1.1, std::numeric_limits<double>::quiet_NaN()}) {
+    DecisionRequest request = good_request();
+    request.questions[1].min_confidence = number;
+    expect_error(request, ErrorCode::kInvalidArgument, "questions[1].min_confidence", "0..1");
+  }
+}
+
+TEST(ValidateRequest, RefusesMoreOrdersThanOptions) {
+  for (const std::int32_t orders : {-1, 0, 3}) {
+    DecisionRequest request = good_request();
+    request.questions[0].permute = orders;
+    expect_error(request, ErrorCode::kInvalidArgument, "questions[0].permute", "1..2");
+  }
+}
+
 TEST(ValidateRequest, AcceptsEmptyStatesOfEveryKind) {
   DecisionRequest request = good_request();
   for (const Value& state : {Value(""), Value(Value::Object{}), Value(Value::Array{})}) {

@@ -303,6 +303,11 @@ Status Engine::read_batch(const Batch& batch) {
     }
     planned.work->result.reads[planned.read] = std::move(numbers).value();
   }
+  for (const BatchRead& planned : batch.reads) {
+    const JobTerms& terms = planned.work->job.terms;
+    const auto read = static_cast<std::size_t>(planned.read);
+    if (terms.on_read) terms.on_read(read, planned.work->result.reads[read]);
+  }
   return {};
 }
 

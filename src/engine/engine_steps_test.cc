@@ -61,6 +61,28 @@ TEST(EngineSteps, HaveAsManyRowsAsTheBitsNeed) {
   EXPECT_TRUE(rig.decoder.empty());
 }
 
+// Whoever watches sees each number before the job is answered, and the ones that the answer has.
+TEST(EngineSteps, TellReadsAsTheyCome) {
+  EngineRig rig(attention_limits());
+  Job job = chain_job({run_of(150, 3)});
+  job.reads = {{.segment = 0, .offset = 20, .targets = {1, 2}}, {.segment = 0, .offset = 149, .targets = {3}}};
+  std::vector<std::pair<std::size_t, ReadResult>> told;
+  job.terms.on_read = [&told](std::size_t read, const ReadResult& numbers) { told.emplace_back(read, numbers); };
+  auto future = rig.add(std::move(job));
+  rig.step();
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].first, 0u);
+  EXPECT_TRUE(rig.engine.has_work());
+  rig.finish_all();
+  const Result<JobResult> result = future.get();
+  ASSERT_TRUE(result.ok());
+  ASSERT_EQ(told.size(), 2u);
+  for (const auto& [read, numbers] : told) {
+    EXPECT_EQ(numbers.logits, result->reads[read].logits);
+    EXPECT_EQ(numbers.log_sum_exp, result->reads[read].log_sum_exp);
+  }
+}
+
 TEST(EngineSteps, AreLongerWhileALongJobIsFirst) {
   EngineRig rig(attention_limits(), {.step_ms = 20, .long_steps = 3});
   measure(rig);

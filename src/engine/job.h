@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -38,12 +39,23 @@ struct Read {
   bool hidden_state = false;     // the final normalised hidden state of the row as well
 };
 
+// The numbers of one Read, in its targets' order. Every number is finite.
+struct ReadResult {
+  std::vector<float> logits;  // of the targets
+  double log_sum_exp = 0;     // over the full vocabulary: log P(t) = logits[t] - log_sum_exp
+  TokenId argmax = 0;         // the full vocabulary's most likely token, the lowest id on ties
+  std::vector<float> hidden;  // hidden_size numbers when asked for
+};
+
 // When and for whom; nothing here changes a number.
 struct JobTerms {
   bool bulk = false;                                   // nobody waits: after those for whom somebody does
   std::int64_t deadline_ns = 0;                        // of the scheduler's clock; 0: none
   std::string client;                                  // clients get equal shares
   std::shared_ptr<const std::atomic<bool>> cancelled;  // may be empty
+  // Called on the engine's thread with each read as soon as it is there, before the job's result. After a failed batch
+  // reads come again, the same. Must be quick and must not throw. May be empty.
+  std::function<void(std::size_t read, const ReadResult& numbers)> on_read;
   bool follows = false;  // belongs to a request whose first job was accepted: the queue's limit is not for it
 };
 
@@ -51,14 +63,6 @@ struct Job {
   std::vector<Segment> segments;
   std::vector<Read> reads;  // at most one for a row
   JobTerms terms;
-};
-
-// The numbers of one Read, in its targets' order. Every number is finite.
-struct ReadResult {
-  std::vector<float> logits;  // of the targets
-  double log_sum_exp = 0;     // over the full vocabulary: log P(t) = logits[t] - log_sum_exp
-  TokenId argmax = 0;         // the full vocabulary's most likely token, the lowest id on ties
-  std::vector<float> hidden;  // hidden_size numbers when asked for
 };
 
 struct JobResult {

@@ -2,6 +2,7 @@
 
 #include "service/answer_cache.h"
 
+#include <bit>
 #include <utility>
 
 namespace assay::service {
@@ -25,6 +26,8 @@ void append_question(std::string& out, const Question& question) {
   append_text(out, question.id);
   append_text(out, question.text);
   append_enum(out, question.type);
+  append_number(out, std::bit_cast<std::uint64_t>(question.min_confidence));
+  append_number(out, static_cast<std::uint64_t>(question.permute));
   append_number(out, question.options.size());
   for (const Option& option : question.options) {
     append_text(out, option.id);
@@ -39,7 +42,8 @@ std::string answer_key(const DecisionRequest& request) {
   std::string out;
   append_enum(out, request.readout);
   append_enum(out, request.layout);
-  for (const bool flag : {request.explain, request.hidden_state, request.receipt}) out += flag ? '\1' : '\0';
+  for (const bool flag : {request.explain, request.hidden_state, request.receipt, request.allowed_mass})
+    out += flag ? '\1' : '\0';
   // JSON text tells a string from an object that is written like it, and keeps the order of keys and every digit.
   append_text(out, to_json_text(request.state));
   append_number(out, request.questions.size());

@@ -1,19 +1,18 @@
-#include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "decision/readout.h"
 #include "decision/self_check.h"
+#include "service/early_reads.h"
 #include "service/local_decider.h"
+#include "service/option_orders.h"
+#include "service/prior_work.h"
 #include "service/receipt.h"
+#include "service/special_check.h"
 
 namespace assay::service {
 namespace {
-
-constexpr std::chrono::milliseconds kAskEvery(50);  // whether a request is still wanted
 
 // An error of a part, told in the request's own terms.
 Error in_question(Error error, std::size_t question) {
@@ -21,57 +20,7 @@ Error in_question(Error error, std::size_t question) {
   return error;
 }
 
-// Every text of a value: its strings and its keys.
-void collect_texts(const Value& value, std::vector<const std::string*>& texts) {
-  if (const std::string* text = value.string()) texts.push_back(text);
-  if (const Value::Array* array = value.array()) {
-    for (const Value& item : *array) collect_texts(item, texts);
-  }
-  if (const Value::Object* object = value.object()) {
-    for (const Value::Member& member : *object) {
-      texts.push_back(&member.first);
-      collect_texts(member.second, texts);
-    }
-  }
-}
-
-// Whoever is to compute priors says once that they are there or do not come, also when an exception ends the request:
-// others wait for it.
-class PriorDuty {
- public:
-  PriorDuty(PriorCache& cache, const PriorKey& key) : cache_(cache), key_(key) {}
-  ~PriorDuty() {
-    if (!done_) cache_.finish(key_, nullptr);
-  }
-  PriorDuty(const PriorDuty&) = delete;
-  PriorDuty& operator=(const PriorDuty&) = delete;
-  void finish(std::shared_ptr<const Priors> priors) {
-    done_ = true;
-    cache_.finish(key_, std::move(priors));
-  }
-
- private:
-  PriorCache& cache_;
-  const PriorKey key_;
-  bool done_ = false;
-};
-
 }  // namespace
-
-struct LocalDecider::Pass {
-  const DecisionRequest& request;
-  std::shared_ptr<std::atomic<bool>> cancelled = std::make_shared<std::atomic<bool>>(false);
-  std::int64_t deadline_ns = 0;
-  DecisionReply reply;
-};
-
-struct LocalDecider::PriorWork {
-  PriorCache::Lookup lookup;
-  std::unique_ptr<PriorDuty> duty;  // lookup.mine only
-  std::vector<PriorJob> jobs;       // lookup.mine only
-  std::vector<JobFuture> futures;   // of those that were accepted
-  std::optional<Error> refused;
-};
 
 LocalDecider::LocalDecider(std::unique_ptr<engine::Encoder> encoder, std::unique_ptr<engine::Scheduler> scheduler,
                            const Clock& clock, LocalDeciderOptions options, ModelReport report)
@@ -88,12 +37,30 @@ Result<DecisionReply> LocalDecider::decide(const DecisionRequest& request) {
   const RequestGate::Pass pass(gate_);
   if (!pass) return Error{ErrorCode::kUnavailable, "The server is shutting down.", ""};
   if (Status status = validate_request(request, options_.limits); !status.ok()) return status.error();
-  if (Status status = check_special(request); !status.ok()) return status.error();
-  if (!report_.deterministic) return compute(request);
-  if (std::optional<DecisionReply> known = answers_.find(request)) return std::move(*known);
-  Result<DecisionReply> reply = compute(request);
+  if (options_.special_tokens == SpecialTokens::kReject) {
+    if (Status status = refuse_special_tokens(request, *encoder_); !status.ok()) return status.error();
+  }
+  if (!report_.deterministic) return answer(request);
+  if (std::optional<DecisionReply> known = answers_.find(request)) {
+    for (std::size_t i = 0; request.on_answer && i < known->answers.size(); i++)
+      request.on_answer(i, known->answers[i]);
+    return std::move(*known);
+  }
+  Result<DecisionReply> reply = answer(request);
   if (reply.ok()) answers_.insert(request, *reply);
   return reply;
+}
+
+// With each question in as many orders of its options as it asks for.
+Result<DecisionReply> LocalDecider::answer(const DecisionRequest& request) {
+  const Readout readout = request.readout == Readout::kAuto ? report_.readout : request.readout;
+  OptionOrders orders(request, [&](const Question& question) {
+    return readout == Readout::kLetters && question.options.size() <= labels_.codes.size();
+  });
+  if (orders.trivial()) return compute(request);
+  const Result<DecisionReply> asked = compute(orders.expanded());
+  if (!asked.ok()) return orders.in_original(asked.error());
+  return orders.merged(asked.value());
 }
 
 Result<std::vector<QuestionPlan>> LocalDecider::plan_questions(const DecisionRequest& request) const {
@@ -111,130 +78,101 @@ Result<std::vector<QuestionPlan>> LocalDecider::plan_questions(const DecisionReq
 }
 
 Result<DecisionReply> LocalDecider::compute(const DecisionRequest& request) {
-  Pass pass{.request = request, .reply = {}};
-  const double timeout_ms = request.timeout_ms > 0 ? request.timeout_ms : options_.timeout_ms;
-  if (timeout_ms > 0) pass.deadline_ns = clock_.now_ns() + static_cast<std::int64_t>(timeout_ms * 1e6);
+  RequestPass pass(request, *scheduler_, clock_, options_.timeout_ms);
   // 1. Words to tokens.
   Result<std::vector<QuestionPlan>> plans = plan_questions(request);
   if (!plans.ok()) return plans.error();
   // 2. One job for all questions: prompts first, so that what they share is one, then the answers behind them.
   JobBuilder builder;
   for (QuestionPlan& plan : *plans) plan.prompt_row = builder.add_prompt(plan.prompt);
-  pass.reply.input_tokens = builder.prompt_tokens();
+  pass.reply().input_tokens = builder.prompt_tokens();
   for (QuestionPlan& plan : *plans) add_reads(plan, request.hidden_state, builder);
-  // 3. Numbers. Priors are jobs of their own and run beside it.
-  Result<JobFuture> future = submit(builder.take(), pass, false);
-  if (!future.ok()) return future.error();
-  std::vector<PriorWork> prior_work;
-  for (const QuestionPlan& plan : *plans) prior_work.push_back(begin_priors(plan, pass));
-  const Result<engine::JobResult> result = wait(*future, pass);
-  std::optional<Error> failed;
-  // Own work first: others may wait for it, as this request may for theirs.
-  for (const bool mine : {true, false}) {
-    for (std::size_t i = 0; i < plans->size(); i++) {
-      if (prior_work[i].lookup.mine != mine) continue;
-      Result<SharedPriors> found = end_priors((*plans)[i], prior_work[i], pass);
-      if (!found.ok()) failed = found.error();
-      prior_work[i].lookup.priors = found.ok() ? *found : nullptr;
-    }
+  engine::Job job = builder.take();
+  std::shared_ptr<EarlyReads> early;
+  if (request.on_answer) {
+    early = std::make_shared<EarlyReads>(job.reads.size());
+    job.terms.on_read = [early](std::size_t read, const engine::ReadResult& numbers) { early->put(read, numbers); };
   }
+  // 3. Numbers. Priors are jobs of their own and run beside it.
+  Result<JobFuture> future = pass.submit(std::move(job), false);
+  if (!future.ok()) return future.error();
+  std::vector<PriorWork> priors;
+  priors.reserve(plans->size());
+  for (const QuestionPlan& plan : *plans) priors.emplace_back(plan, priors_, pass);
+  Answers answers(plans->size());
+  if (early) answer_early(request, *plans, *future, *early, priors, pass, answers);
+  const Result<engine::JobResult> result = pass.wait(*future);
+  // Own work first: others may wait for it, as this request may for theirs.
+  const std::optional<Error> failed = end_all(priors);
   if (!result.ok()) return result.error();
   if (failed) return *failed;
-  pass.reply.cached_tokens = result->cached_tokens;
+  pass.reply().cached_tokens = result->cached_tokens;
   // 4. Numbers to probabilities.
   for (std::size_t i = 0; i < plans->size(); i++) {
-    Result<Answer> answer = answer_question(request.questions[i], (*plans)[i], *result,
-                                            prior_work[i].lookup.priors.get(), request.explain, *encoder_);
-    if (!answer.ok()) return in_question(answer.error(), i);
-    answer->reliability = decision::reliability_of(report_.check, answer->readout, request.questions[i].type);
-    if (!request.hidden_state) answer->hidden_state.clear();
-    pass.reply.answers.push_back(std::move(answer).value());
+    if (!answers[i]) {
+      Result<Answer> answer = answer_one(request, i, (*plans)[i], *result, priors[i]);
+      if (!answer.ok()) return answer.error();
+      answers[i] = std::move(answer).value();
+      if (request.on_answer) request.on_answer(i, *answers[i]);
+    }
+    pass.reply().answers.push_back(std::move(*answers[i]));
   }
-  if (request.receipt) pass.reply.receipt = receipt(request, *plans, pass.reply.answers);
-  return std::move(pass.reply);
+  if (request.receipt) pass.reply().receipt = receipt(request, *plans, pass.reply().answers);
+  return std::move(pass.reply());
 }
 
-Result<LocalDecider::JobFuture> LocalDecider::submit(engine::Job job, Pass& pass, bool follows) {
-  // Priors (what follows) may be waited for by others, also by those in a hurry.
-  job.terms = {.bulk = pass.request.priority == Priority::kBulk && !follows,
-               .deadline_ns = pass.deadline_ns,
-               .client = pass.request.client,
-               .cancelled = pass.cancelled,
-               .follows = follows};
-  return scheduler_->submit(std::move(job));
-}
-
-// Asks now and then whether the answer is still wanted; the engine then drops the request's jobs.
-Result<engine::JobResult> LocalDecider::wait(JobFuture& future, Pass& pass) {
-  while (pass.request.cancelled && future.wait_for(kAskEvery) != std::future_status::ready) {
-    if (pass.request.cancelled()) {
-      pass.cancelled->store(true);
-      break;
+// Ends every prior; the first error.
+std::optional<Error> LocalDecider::end_all(std::vector<PriorWork>& priors) {
+  std::optional<Error> failed;
+  for (const bool mine : {true, false}) {
+    for (PriorWork& work : priors) {
+      if (work.mine() != mine) continue;
+      const Result<SharedPriors> ended = work.end();
+      if (!ended.ok() && !failed) failed = ended.error();
     }
   }
-  Result<engine::JobResult> result = future.get();
-  if (!result.ok()) return result;
-  pass.reply.computed_rows += result->computed_rows;
-  pass.reply.queue_ms = std::max(pass.reply.queue_ms, result->queue_ms);
-  pass.reply.compute_ms = std::max(pass.reply.compute_ms, result->compute_ms);
-  return result;
+  return failed;
 }
 
-// Until another request has computed them, or this one is not wanted any more or late.
-std::optional<Error> LocalDecider::wait_for_priors(const PriorCache::Pending& pending, const Pass& pass) const {
-  while (pending.wait_for(kAskEvery) != std::future_status::ready) {
-    if (pass.request.cancelled && pass.request.cancelled())
-      return Error{ErrorCode::kCancelled, "The caller went away.", ""};
-    if (pass.deadline_ns != 0 && clock_.now_ns() > pass.deadline_ns)
-      return Error{ErrorCode::kDeadline, "The answer was not there within timeout_ms.", "timeout_ms"};
-  }
-  return std::nullopt;
-}
-
-LocalDecider::PriorWork LocalDecider::begin_priors(const QuestionPlan& plan, Pass& pass) {
-  PriorWork work;
-  if (plan.readout != Readout::kText) return work;
-  const PriorKey key = prior_key(plan);
-  work.lookup = priors_.begin(key);
-  if (!work.lookup.mine) return work;
-  work.duty = std::make_unique<PriorDuty>(priors_, key);
-  work.jobs = prior_jobs(plan);
-  for (PriorJob& prior : work.jobs) {
-    Result<JobFuture> future = submit(std::move(prior.job), pass, true);
-    if (!future.ok()) {
-      work.refused = future.error();
-      break;
+// Answers questions as their numbers come, until the job is done or something goes wrong; whoever waits for the job
+// meets the same error again.
+void LocalDecider::answer_early(const DecisionRequest& request, const std::vector<QuestionPlan>& plans,
+                                JobFuture& future, EarlyReads& early, std::vector<PriorWork>& priors, RequestPass& pass,
+                                Answers& answers) {
+  const auto done = [&] {
+    early.wait_for(RequestPass::kAskEvery);
+    return future.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  };
+  bool ended = false;
+  const auto answer_what_is_there = [&]() -> bool {
+    for (std::size_t i = 0; i < plans.size(); i++) {
+      if (answers[i] || !early.has_all(plans[i].reads)) continue;
+      // Priors of others are waited for only when nobody can be waiting for ours.
+      if (!priors[i].mine() && !ended) {
+        ended = true;
+        if (end_all(priors)) return true;
+      }
+      Result<Answer> answer = answer_one(request, i, plans[i], early.result(), priors[i]);
+      if (!answer.ok()) return true;
+      answers[i] = std::move(answer).value();
+      request.on_answer(i, *answers[i]);
     }
-    work.futures.push_back(std::move(future).value());
-  }
-  return work;
+    return false;
+  };
+  (void)pass.wait_until([&] { return done() || answer_what_is_there(); });
 }
 
-// The priors, waited for. Whoever computes them for others lets them know, also when it fails; then those try again.
-Result<LocalDecider::SharedPriors> LocalDecider::end_priors(const QuestionPlan& plan, PriorWork& work, Pass& pass) {
-  if (plan.readout != Readout::kText) return SharedPriors();
-  while (!work.lookup.mine) {
-    if (work.lookup.priors) return work.lookup.priors;
-    if (std::optional<Error> error = wait_for_priors(work.lookup.pending, pass)) return *error;
-    SharedPriors priors = work.lookup.pending.get();
-    if (priors) return priors;
-    work = begin_priors(plan, pass);
-  }
-  std::vector<engine::JobResult> results;
-  std::optional<Error> failed = work.refused;
-  for (JobFuture& future : work.futures) {
-    Result<engine::JobResult> result = wait(future, pass);
-    if (!result.ok()) {
-      failed = result.error();
-    } else {
-      results.push_back(std::move(result).value());
-    }
-  }
-  SharedPriors priors;
-  if (!failed) priors = std::make_shared<const Priors>(priors_of(work.jobs, results));
-  work.duty->finish(priors);
-  if (failed) return *failed;
-  return priors;
+Result<Answer> LocalDecider::answer_one(const DecisionRequest& request, std::size_t index, const QuestionPlan& plan,
+                                        const engine::JobResult& numbers, PriorWork& priors) const {
+  const Result<SharedPriors> known = priors.end();
+  if (!known.ok()) return known.error();
+  const Question& question = request.questions[index];
+  Result<Answer> answer = answer_question(question, plan, numbers, known->get(), request.explain, *encoder_);
+  if (!answer.ok()) return in_question(answer.error(), index);
+  answer->reliability = decision::reliability_of(report_.check, answer->readout, question.type);
+  if (!request.hidden_state) answer->hidden_state.clear();
+  decision::finish_answer(question, *answer);
+  return answer;
 }
 
 Receipt LocalDecider::receipt(const DecisionRequest& request, const std::vector<QuestionPlan>& plans,
@@ -272,34 +210,6 @@ EngineStats LocalDecider::stats() const {
   stats.answer_cache_hits = answers_.hits();
   stats.answer_cache_misses = answers_.misses();
   return stats;
-}
-
-Status LocalDecider::check_special(const DecisionRequest& request) const {
-  if (options_.special_tokens == SpecialTokens::kLiteral) return {};
-  const auto check = [this](const std::string& field, const std::string& text) -> Status {
-    const std::optional<std::string> special = encoder_->find_special(text);
-    if (!special) return {};
-    return invalid_argument(field, field + " contains the control token " + *special +
-                                       " (special tokens are refused by this server's setting).");
-  };
-  std::vector<const std::string*> texts;
-  collect_texts(request.state, texts);
-  for (const std::string* text : texts) {
-    if (Status status = check("state", *text); !status.ok()) return status;
-  }
-  for (std::size_t q = 0; q < request.questions.size(); q++) {
-    const Question& question = request.questions[q];
-    const std::string path = "questions[" + std::to_string(q) + "]";
-    if (Status status = check(path + ".text", question.text); !status.ok()) return status;
-    for (std::size_t i = 0; i < question.options.size(); i++) {
-      const std::string option_path = path + ".options[" + std::to_string(i) + "]";
-      if (Status status = check(option_path + ".id", question.options[i].id); !status.ok()) return status;
-      if (Status status = check(option_path + ".description", question.options[i].description.value_or(""));
-          !status.ok())
-        return status;
-    }
-  }
-  return {};
 }
 
 void LocalDecider::drain(double grace_ms) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "decision/readout.h"
+#include "service/option_orders.h"
 
 namespace assay::service {
 namespace {
@@ -81,6 +82,14 @@ Result<DecisionReply> LlamaHeadDecider::decide(const DecisionRequest& request) {
   }
   if (request.hidden_state)
     return invalid_argument("hidden_state", "Models with a decision head of their own give no hidden state.");
+  OptionOrders orders(request, [](const Question&) { return true; });
+  if (orders.trivial()) return compute(request);
+  const Result<DecisionReply> asked = compute(orders.expanded());
+  if (!asked.ok()) return orders.in_original(asked.error());
+  return orders.merged(asked.value());
+}
+
+Result<DecisionReply> LlamaHeadDecider::compute(const DecisionRequest& request) {
   std::vector<engine::HeadQuestion> questions;
   for (const Question& question : request.questions) questions.push_back(head_question(question));
   const auto start = std::chrono::steady_clock::now();
@@ -94,6 +103,8 @@ Result<DecisionReply> LlamaHeadDecider::decide(const DecisionRequest& request) {
     Result<Answer> answer = answer_of(request.questions[i], head->answers[i]);
     if (!answer.ok()) return answer.error();
     if (request.questions.size() == 1) answer->prompt_tokens = head->input_tokens;
+    decision::finish_answer(request.questions[i], *answer);
+    if (request.on_answer) request.on_answer(i, *answer);
     reply.answers.push_back(std::move(answer).value());
   }
   return reply;

@@ -23,6 +23,8 @@ class LlamaHeadDecider final : public Decider {
   void drain(double /*grace_ms*/) override { gate_.close_and_wait(); }
 
  private:
+  Result<DecisionReply> compute(const DecisionRequest& request);
+
   const std::unique_ptr<engine::LlamaDecisionHead> head_;
   const RequestLimits limits_;
   const ModelReport report_;

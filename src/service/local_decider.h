@@ -2,9 +2,9 @@
 // The recipe that joins words and arithmetic: prompts from decision/, tokens and numbers from engine/. See
 // assay/decider.h.
 
-#include <future>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,8 +14,11 @@
 #include "engine/encoder.h"
 #include "engine/scheduler.h"
 #include "service/answer_cache.h"
+#include "service/early_reads.h"
 #include "service/prior_cache.h"
+#include "service/prior_work.h"
 #include "service/question_plan.h"
+#include "service/request_pass.h"
 
 namespace assay::service {
 
@@ -54,21 +57,16 @@ class LocalDecider final : public Decider {
   const PriorCache& priors() const { return priors_; }
 
  private:
-  using JobFuture = std::future<Result<engine::JobResult>>;
-  using SharedPriors = std::shared_ptr<const Priors>;
-  // One request on its way: what its jobs have in common, and what they cost so far.
-  struct Pass;
-  // Priors of one question: there, being computed by this request, or by another.
-  struct PriorWork;
+  using Answers = std::vector<std::optional<Answer>>;
 
-  Status check_special(const DecisionRequest& request) const;
+  Result<DecisionReply> answer(const DecisionRequest& request);
   Result<DecisionReply> compute(const DecisionRequest& request);
   Result<std::vector<QuestionPlan>> plan_questions(const DecisionRequest& request) const;
-  PriorWork begin_priors(const QuestionPlan& plan, Pass& pass);
-  Result<SharedPriors> end_priors(const QuestionPlan& plan, PriorWork& work, Pass& pass);
-  Result<engine::JobResult> wait(JobFuture& future, Pass& pass);
-  std::optional<Error> wait_for_priors(const PriorCache::Pending& pending, const Pass& pass) const;
-  Result<JobFuture> submit(engine::Job job, Pass& pass, bool follows);
+  static std::optional<Error> end_all(std::vector<PriorWork>& priors);
+  void answer_early(const DecisionRequest& request, const std::vector<QuestionPlan>& plans, JobFuture& future,
+                    EarlyReads& early, std::vector<PriorWork>& priors, RequestPass& pass, Answers& answers);
+  Result<Answer> answer_one(const DecisionRequest& request, std::size_t index, const QuestionPlan& plan,
+                            const engine::JobResult& numbers, PriorWork& priors) const;
   Receipt receipt(const DecisionRequest& request, const std::vector<QuestionPlan>& plans,
                   const std::vector<Answer>& answers) const;
 
