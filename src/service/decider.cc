@@ -83,7 +83,7 @@ Result<DecisionReply> LocalDecider::compute(const DecisionRequest& request) {
   Result<std::vector<QuestionPlan>> plans = plan_questions(request);
   if (!plans.ok()) return plans.error();
   // 2. One job for all questions: prompts first, so that what they share is one, then the answers behind them.
-  JobBuilder builder;
+  JobBuilder builder(plans->size() == 1 ? kSharedTokensMin : 1);
   for (QuestionPlan& plan : *plans) plan.prompt_row = builder.add_prompt(plan.prompt);
   pass.reply().input_tokens = builder.prompt_tokens();
   for (QuestionPlan& plan : *plans) add_reads(plan, request.hidden_state, builder);

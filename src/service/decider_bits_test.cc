@@ -31,14 +31,17 @@ FixtureOptions moving_bits(std::int32_t cache_tokens = 4096) {
   return options;
 }
 
+// Long enough that what it is shared in is a segment of its own also where a question is alone (kSharedTokensMin).
+std::string asked(const std::string& words) { return words + " " + std::string(kSharedTokensMin, '?'); }
+
 // Questions of different lengths; two with the same words and different options, whose answers begin alike.
 std::vector<Question> many_questions() {
-  return {{.id = "a", .text = "colour?", .options = {{"red", {}}, {"blue", {}}}},
-          {.id = "b", .text = "colour?", .options = {{"rod", {}}, {"reed", {}}, {"red", {}}}},
-          {.id = "c", .text = std::string(90, 'l') + "?", .options = {{"one", {}}, {"only", {}}, {"two", {}}}},
-          {.id = "d", .text = "single?", .options = {{"nothing else", {}}}},
-          {.id = "e", .text = "Is it?", .type = QuestionType::kYesNo, .options = {{"yes", {}}, {"no", {}}}},
-          {.id = "f", .text = "colour?", .options = {{"red", {}}, {"blue", {}}}}};
+  return {{.id = "a", .text = asked("colour"), .options = {{"red", {}}, {"blue", {}}}},
+          {.id = "b", .text = asked("colour"), .options = {{"rod", {}}, {"reed", {}}, {"red", {}}}},
+          {.id = "c", .text = asked(std::string(90, 'l')), .options = {{"one", {}}, {"only", {}}, {"two", {}}}},
+          {.id = "d", .text = asked("single"), .options = {{"nothing else", {}}}},
+          {.id = "e", .text = asked("Is it"), .type = QuestionType::kYesNo, .options = {{"yes", {}}, {"no", {}}}},
+          {.id = "f", .text = asked("colour"), .options = {{"red", {}}, {"blue", {}}}}};
 }
 
 DecisionRequest request_with(std::vector<Question> questions, Readout readout, Layout layout) {

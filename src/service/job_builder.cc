@@ -23,10 +23,12 @@ RowRef JobBuilder::add_prompt(const engine::EncodedPrompt& prompt) {
   };
   std::int32_t at = engine::Segment::kRoot;
   if (prompt.head_tokens > 0) at = add_segment(at, part(0, prompt.head_tokens), engine::Keep::kAlways);
-  if (prompt.shared_tokens > prompt.head_tokens)
-    at = add_segment(at, part(prompt.head_tokens, prompt.shared_tokens), engine::Keep::kAlways);
-  at = add_segment(at, part(prompt.shared_tokens, static_cast<std::int32_t>(prompt.tokens.size())),
-                   engine::Keep::kNever);
+  const std::int32_t shared = prompt.shared_tokens - prompt.head_tokens;
+  const bool cut = shared > 0 && shared >= shared_tokens_min_;
+  if (cut) at = add_segment(at, part(prompt.head_tokens, prompt.shared_tokens), engine::Keep::kAlways);
+  at = add_segment(
+      at, part(cut ? prompt.shared_tokens : prompt.head_tokens, static_cast<std::int32_t>(prompt.tokens.size())),
+      engine::Keep::kNever);
   prompts_.push_back({.segment = at, .answers = {}});
   return {.prompt = static_cast<std::int32_t>(prompts_.size()) - 1};
 }

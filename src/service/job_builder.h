@@ -27,9 +27,16 @@ struct RowRef {
   friend auto operator<=>(const RowRef&, const RowRef&) = default;
 };
 
+// What is worth a segment of its own where one prompt is all there is: fewer tokens are computed again sooner than in a
+// decode of their own. Several prompts share theirs in one job, however few.
+inline constexpr std::int32_t kSharedTokensMin = 40;
+
 // A job under construction. Reads are merged by row.
 class JobBuilder {
  public:
+  // Shared parts of fewer tokens (the head's not counted) are not cut off the rest of their prompt.
+  explicit JobBuilder(std::int32_t shared_tokens_min = 1) : shared_tokens_min_(shared_tokens_min) {}
+
   RowRef add_prompt(const engine::EncodedPrompt& prompt);
   RowRef add_lead(const RowRef& row, const engine::Tokens& tokens);
   TokenRead add_target(const RowRef& row, engine::TokenId token);
@@ -57,6 +64,7 @@ class JobBuilder {
   std::size_t read_at(RowRef row);
   std::vector<Place> place_answers(const Prompt& prompt);
 
+  const std::int32_t shared_tokens_min_;
   engine::Job job_;  // segments of the prompts; reads still without their rows
   std::vector<Prompt> prompts_;
   std::vector<RowRef> read_rows_;  // of job_.reads

@@ -80,6 +80,18 @@ TEST(JobBuilder, EqualTokensWithOtherCutsShareNothing) {
   EXPECT_EQ(builder.prompt_tokens(), 14);
 }
 
+TEST(JobBuilder, FewSharedTokensAreNotCutOffWhereSaidSo) {
+  for (const std::int32_t shared : {3, 4}) {
+    JobBuilder builder(4);
+    builder.add_prompt({.text = {}, .tokens = {1, 2, 3, 4, 5, 6, 7}, .head_tokens = 1, .shared_tokens = 1 + shared});
+    const Job job = builder.take();
+    ASSERT_EQ(job.segments.size(), shared < 4 ? 2u : 3u);
+    EXPECT_EQ(job.segments[0].tokens, Tokens({1}));
+    EXPECT_EQ(job.segments[1].keep, shared < 4 ? Keep::kNever : Keep::kAlways);
+    EXPECT_EQ(job.segments[1].tokens, shared < 4 ? Tokens({2, 3, 4, 5, 6, 7}) : Tokens({2, 3, 4, 5}));
+  }
+}
+
 TEST(JobBuilder, AnUnbranchedRunOfAnswersIsOneSegment) {
   JobBuilder builder;
   const RowRef prompt = builder.add_prompt(prompt_of({1, 2, 3, 4, 5, 6, 7}));

@@ -182,7 +182,7 @@ PriorKey prior_key(const QuestionPlan& plan) {
 std::vector<PriorJob> prior_jobs(const QuestionPlan& plan) {
   std::vector<PriorJob> jobs;
   for (const engine::EncodedPrompt& prompt : plan.neutral_prompts) {
-    JobBuilder builder;
+    JobBuilder builder(kSharedTokensMin);
     std::vector<std::vector<TokenRead>> reads = add_answers(plan, builder.add_prompt(prompt), builder);
     jobs.push_back({.job = builder.take(), .reads = std::move(reads)});
   }
