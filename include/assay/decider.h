@@ -61,6 +61,7 @@ struct ModelReport {
   std::uint64_t memory_needed_bytes = 0;  // estimate made before loading
   std::uint64_t memory_free_bytes = 0;
   bool extra_buffers = true;
+  bool option_head = false;             // letters without allowed_mass read their options' logits alone
   Layout layout = Layout::kStateFirst;  // what kAuto means
   bool deterministic = false;  // the same request gives the same bits, whatever else runs (docs/determinism.md)
   std::string determinism;     // how that is known, or what is in the way

@@ -79,7 +79,8 @@ struct DecisionRequest {
   bool hidden_state = false;  // fill Answer::hidden_state (letters: the decision position; text: the end of the prompt)
   Layout layout = Layout::kAuto;
   bool receipt = false;  // fill DecisionReply::receipt
-  // Fill Answer::allowed_mass and Answer::argmax_token, which need the whole vocabulary's logits.
+  // Letters: fill Answer::allowed_mass and Answer::argmax_token, which need the whole vocabulary's logits. Without it
+  // (and without `explain`) only the options' may be computed, which is quicker and has other last digits.
   bool allowed_mass = true;
   // What follows decides when and whether the answer comes, never what it is.
   Priority priority = Priority::kInteractive;
@@ -118,8 +119,8 @@ struct Answer {
   // How far the answer stands above guessing, in [0, 1]. Choice and yes/no: peak; scale: distance
   // (decision/readout.h).
   double confidence = 0;
-  bool abstained = false;    // confidence is below Question::min_confidence
-  std::int32_t orders = 1;   // of the options, that the probabilities are a mean over
+  bool abstained = false;   // confidence is below Question::min_confidence
+  std::int32_t orders = 1;  // of the options, that the probabilities are a mean over
   Readout readout = Readout::kLetters;
   Layout layout = Layout::kStateFirst;
   std::string prompt_version;  // which prompt was used, such as "direct-options-v1"

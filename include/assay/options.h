@@ -19,7 +19,9 @@ struct ModelOptions {
   std::int32_t gpu_layers = -1;      // layers on a GPU where the build has one; -1: all
   bool flash_attention = true;       // where the backend has it; faster, and foreign sequences cost it next to nothing
   std::int32_t cache_tokens = 4096;  // room for the prefix cache besides context_tokens
-  bool extra_buffers = true;         // packed weights (faster); switched off by the start-up check when it crashes
+  // Where a read needs no more than its options' logits, compute those alone instead of the whole vocabulary's.
+  bool option_head = true;
+  bool extra_buffers = true;  // packed weights (faster); switched off by the start-up check when it crashes
   bool mmap = true;
   bool check_memory = true;  // refuse to load what the free memory cannot hold
   // Called with 0..1 while weights load; may be empty.

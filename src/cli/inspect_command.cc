@@ -140,6 +140,7 @@ Value inspect_value(const ModelReport& report, const PrefillSpeed& speed) {
                              {"memory_needed_bytes", count_value(report.memory_needed_bytes)},
                              {"memory_free_bytes", count_value(report.memory_free_bytes)},
                              {"extra_buffers", Value(report.extra_buffers)},
+                             {"option_head", Value(report.option_head)},
                              {"prefill", Value(Value::Object{{"tokens", int_value(speed.tokens)},
                                                              {"ms", Value(speed.ms)},
                                                              {"tokens_per_second", Value(speed.tokens_per_second())}})},

@@ -44,6 +44,8 @@ void add_engine_options(std::vector<OptionSpec>& out, ModelFlags& flags) {
                               &flags.flash_attention));
   out.push_back(number_option("cache-tokens", "N", "Room for the prefix cache besides --context-tokens; 0: no cache",
                               &flags.cache_tokens, 0, 1 << 24));
+  out.push_back(on_off_option("option-head", "Whether letters without allowed_mass compute their options' logits alone",
+                              &flags.option_head));
   out.push_back(switch_option("no-extra-buffers", "Keep the weights as the file packs them: slower, less memory",
                               &flags.no_extra_buffers));
   out.push_back(switch_option("no-mmap", "Read the file into memory instead of mapping it", &flags.no_mmap));
@@ -109,6 +111,7 @@ Result<DeciderOptions> decider_options(const ModelFlags& flags) {
   out.model.flash_attention = flags.flash_attention;
   out.model.cache_tokens = flags.cache_tokens;
   out.model.extra_buffers = !flags.no_extra_buffers;
+  out.model.option_head = flags.option_head;
   out.model.mmap = !flags.no_mmap;
   out.model.check_memory = !flags.no_memory_check;
   out.readout = readout_from_name(flags.readout).value_or(Readout::kAuto);

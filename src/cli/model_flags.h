@@ -19,6 +19,7 @@ struct ModelFlags {
   std::int32_t gpu_layers = ModelOptions{}.gpu_layers;
   bool flash_attention = ModelOptions{}.flash_attention;
   std::int32_t cache_tokens = ModelOptions{}.cache_tokens;
+  bool option_head = ModelOptions{}.option_head;
   bool no_extra_buffers = false;
   bool no_mmap = false;
   bool no_memory_check = false;

@@ -81,7 +81,7 @@ class Trials {
       add_others((trial.is_short ? std::max(rows, std::min(wanted, rules.short_rows_max())) : wanted) - rows);
     }
     if (read_ < batch_.size()) mark_outputs(trial, rules);
-    Status status = decoder_.decode(batch_, false);
+    Status status = decoder_.decode(batch_, {});
     batch_.clear();
     return status;
   }

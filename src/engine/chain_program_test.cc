@@ -74,7 +74,7 @@ class Player {
                       .sequences = {step.kept >= 0 ? kept(step.kept) : row.sequence},
                       .output = row.read >= 0});
     }
-    ASSERT_TRUE(decoder_.decode(rows, false).ok());
+    ASSERT_TRUE(decoder_.decode(rows, {}).ok());
     for (std::size_t i = 0; i < step.rows.size(); i++) {
       if (step.rows[i].read < 0) continue;
       answered_[step.rows[i].read]++;

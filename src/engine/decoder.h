@@ -45,6 +45,7 @@ struct DecoderLimits {
   std::int32_t vocabulary_tokens = 0;
   std::int32_t hidden_size = 0;
   bool whole_sequences_only = false;  // recurrent layers: a row belongs to one sequence, a fork copies a whole one
+  bool option_head = false;           // option_logit() can be asked
   bool places_rows = true;            // BatchRow::cell is where a row lies; else it lies anywhere and bits may move
   BitRules rules = {};
 };
@@ -58,6 +59,12 @@ struct BatchRow {
   bool output = false;  // logits (and the hidden state when asked for) will be read
 };
 
+// What the caller will ask about the rows with `output`.
+struct DecodeWants {
+  bool logits = true;          // of the whole vocabulary
+  bool hidden_states = false;  // also for option_logit()
+};
+
 class Decoder {
  public:
   virtual ~Decoder() = default;
@@ -67,13 +74,17 @@ class Decoder {
   // Computes the rows and keeps them in their sequences. REQUIRES: 0 < rows <= batch_rows_max, outputs <=
   // output_rows_max, tokens in the vocabulary, positions that continue each sequence, free cells, all different. After
   // an error what the sequences of the rows hold is not known: reset().
-  virtual Status decode(std::span<const BatchRow> rows, bool hidden_states) = 0;
+  virtual Status decode(std::span<const BatchRow> rows, const DecodeWants& wants) = 0;
 
   // The logits after a row of the last decode that had `output`: vocabulary_tokens floats, valid until the next decode.
-  // They may hold NaN or infinity; the scheduler checks.
+  // They may hold NaN or infinity; the scheduler checks. REQUIRES: the last decode wanted logits.
   virtual std::span<const float> logits(std::size_t row) = 0;
-  // The hidden state of such a row: hidden_size floats. REQUIRES: the last decode asked for hidden states.
+  // The hidden state of such a row: hidden_size floats; empty when the model's graph does not give them. REQUIRES:
+  // the last decode wanted hidden states.
   virtual std::span<const float> hidden_state(std::size_t row) = 0;
+  // One token's logit after such a row, from its hidden state and the token's row of the head: what logits() has but
+  // for the rounding of the head's inputs. Depends on nothing else. REQUIRES: option_head, hidden states.
+  virtual float option_logit(std::size_t row, TokenId token) = 0;
 
   // Makes `to` (empty) a copy of all that `from` holds, in the same cells.
   virtual void fork(SequenceId from, SequenceId to) = 0;

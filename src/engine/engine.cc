@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "engine/logits.h"
 
 namespace assay::engine {
 namespace {
@@ -38,6 +37,7 @@ Result<std::unique_ptr<Work>> make_work(Job job, const DecoderLimits& limits) {
     work->program = std::move(program).value();
   }
   work->job = std::move(job);
+  for (Read& read : work->job.reads) read.vocabulary = read.vocabulary || !limits.option_head;
   const std::int32_t keepable = limits.whole_sequences_only
                                     ? static_cast<std::int32_t>(work->chains.kept_segments.size())
                                     : work->program.keepable;
@@ -270,7 +270,7 @@ void Engine::compute(Batch& batch) {
   for (Work* work : batch.works) {
     if (work->start_ns == 0) work->start_ns = start_ns;
   }
-  Status status = decoder_.decode(batch.rows, batch.hidden_states);
+  Status status = decoder_.decode(batch.rows, batch.wants);
   if (status.ok()) status = read_batch(batch);
   stats_.steps++;
   if (!status.ok()) {
@@ -286,29 +286,6 @@ void Engine::compute(Batch& batch) {
     mark_ready(*work);
     if (done(*work)) finish(work, std::move(work->result));
   }
-}
-
-Status Engine::read_batch(const Batch& batch) {
-  for (const BatchRead& planned : batch.reads) {
-    const Read& read = planned.work->job.reads[planned.read];
-    Result<ReadResult> numbers = read_logits(decoder_.logits(planned.batch_row), read.targets);
-    if (!numbers.ok()) return numbers.error();
-    if (read.hidden_state) {
-      const std::span<const float> hidden = decoder_.hidden_state(planned.batch_row);
-      for (const float number : hidden) {
-        if (!std::isfinite(number))
-          return Error{ErrorCode::kNonfiniteLogits, "The model produced a non-finite hidden state.", ""};
-      }
-      numbers->hidden.assign(hidden.begin(), hidden.end());
-    }
-    planned.work->result.reads[planned.read] = std::move(numbers).value();
-  }
-  for (const BatchRead& planned : batch.reads) {
-    const JobTerms& terms = planned.work->job.terms;
-    const auto read = static_cast<std::size_t>(planned.read);
-    if (terms.on_read) terms.on_read(read, planned.work->result.reads[read]);
-  }
-  return {};
 }
 
 // What the decoder holds after a failure is not known (and may hold NaN, which spreads through masked cells too), so

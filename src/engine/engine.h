@@ -107,7 +107,7 @@ class Engine {
     std::vector<std::int32_t> rows_of_work;  // by index in works
     std::vector<Work*> complete;             // admitted with nothing left to compute
     std::int32_t padding = 0;
-    bool hidden_states = false;
+    DecodeWants wants = {.logits = false};
     bool is_short = false;  // a short decode (BitRules); set by the first job
   };
   struct Answer {
@@ -123,7 +123,6 @@ class Engine {
   void take_tail(Batch& batch);
   std::int32_t full_rows_left(const Work& work) const;
   void compute(Batch& batch);
-  Status read_batch(const Batch& batch);
   void finish(Work* work, Result<JobResult> result);
   void after_failure(const Batch& batch, const Error& error);
   void note_time(const Batch& batch, double ms);
@@ -158,6 +157,8 @@ class Engine {
   std::vector<SequenceId> row_sequences(const Work& work, std::int32_t part, const ProgramRow& row) const;
   Cell row_cell(const Work& work, std::int32_t part, const ProgramRow& row) const;
   void add_output(Work& work, std::int32_t read, Batch& batch);
+  Status read_batch(const Batch& batch);
+  Result<ReadResult> read_row(std::size_t row, const Read& read);
   void mark_ready(Work& work);
   void pad(Batch& batch);
   bool done(const Work& work) const;

@@ -1,8 +1,10 @@
 // From a running job to rows of a batch, and what happens when they are computed.
 #include <algorithm>
+#include <cmath>
 
 #include "base/assert.h"
 #include "engine/engine.h"
+#include "engine/logits.h"
 
 namespace assay::engine {
 
@@ -31,7 +33,9 @@ Cell Engine::row_cell(const Work& work, std::int32_t part, const ProgramRow& row
 
 void Engine::add_output(Work& work, std::int32_t read, Batch& batch) {
   batch.reads.push_back({.work = &work, .batch_row = batch.rows.size(), .read = read});
-  batch.hidden_states = batch.hidden_states || work.job.reads[read].hidden_state;
+  const Read& wanted = work.job.reads[read];
+  batch.wants.logits = batch.wants.logits || wanted.vocabulary;
+  batch.wants.hidden_states = batch.wants.hidden_states || wanted.hidden_state || !wanted.vocabulary;
 }
 
 // The leaves of the wave before make room for those of this one.
@@ -119,6 +123,33 @@ void Engine::take_step(Work& work, Batch& batch) {
   work.cursor++;
   batch.works.push_back(&work);
   batch.rows_of_work.push_back(static_cast<std::int32_t>(step.rows.size()));
+}
+
+Result<ReadResult> Engine::read_row(std::size_t row, const Read& read) {
+  Result<ReadResult> numbers =
+      read.vocabulary ? read_logits(decoder_.logits(row), read.targets) : read_options(decoder_, row, read.targets);
+  if (!numbers.ok() || !read.hidden_state) return numbers;
+  const std::span<const float> hidden = decoder_.hidden_state(row);
+  for (const float number : hidden) {
+    if (!std::isfinite(number))
+      return Error{ErrorCode::kNonfiniteLogits, "The model produced a non-finite hidden state.", ""};
+  }
+  numbers->hidden.assign(hidden.begin(), hidden.end());
+  return numbers;
+}
+
+Status Engine::read_batch(const Batch& batch) {
+  for (const BatchRead& planned : batch.reads) {
+    Result<ReadResult> numbers = read_row(planned.batch_row, planned.work->job.reads[planned.read]);
+    if (!numbers.ok()) return numbers.error();
+    planned.work->result.reads[planned.read] = std::move(numbers).value();
+  }
+  for (const BatchRead& planned : batch.reads) {
+    const JobTerms& terms = planned.work->job.terms;
+    const auto read = static_cast<std::size_t>(planned.read);
+    if (terms.on_read) terms.on_read(read, planned.work->result.reads[read]);
+  }
+  return {};
 }
 
 // Kept segments of this job that are computed now can be used by others.

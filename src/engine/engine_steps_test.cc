@@ -13,6 +13,7 @@ using testing::attention_limits;
 using testing::chain_job;
 using testing::EngineRig;
 using testing::expect_right;
+using testing::FakeDecoder;
 using testing::run_of;
 using testing::short_limits;
 
@@ -81,6 +82,37 @@ TEST(EngineSteps, TellReadsAsTheyCome) {
     EXPECT_EQ(numbers.logits, result->reads[read].logits);
     EXPECT_EQ(numbers.log_sum_exp, result->reads[read].log_sum_exp);
   }
+}
+
+// A read that needs no whole vocabulary has its own bits, also in a batch where another one does.
+TEST(EngineSteps, ComputeTheVocabularyOnlyForThoseWhoAskedForIt) {
+  DecoderLimits limits = any_rows_limits();
+  limits.option_head = true;
+  const auto job_with = [](bool vocabulary, TokenId first) {
+    Job job = chain_job({run_of(30, first)});
+    job.reads = {{.segment = 0, .offset = 29, .targets = {1, 2}, .vocabulary = vocabulary}};
+    return job;
+  };
+  EngineRig alone(limits);
+  const Result<JobResult> few = alone.run(job_with(false, 3));
+  EXPECT_EQ(alone.decoder.decodes_without_logits(), alone.decoder.decodes());
+  const Result<JobResult> all = alone.run(job_with(true, 3));
+  ASSERT_TRUE(few.ok() && all.ok());
+  EXPECT_FALSE(few->reads[0].vocabulary);
+  EXPECT_TRUE(all->reads[0].vocabulary);
+  for (std::size_t i = 0; i < 2; i++)
+    EXPECT_EQ(few->reads[0].logits[i], all->reads[0].logits[i] + FakeDecoder::kOptionHeadError);
+  EngineRig together(limits);
+  auto first = together.add(job_with(false, 3));
+  auto second = together.add(job_with(true, 3));
+  together.finish_all();
+  EXPECT_EQ(first.get()->reads[0].logits, few->reads[0].logits);
+  EXPECT_EQ(second.get()->reads[0].log_sum_exp, all->reads[0].log_sum_exp);
+  // A decoder that cannot does the whole of it.
+  limits.option_head = false;
+  EngineRig without(limits);
+  EXPECT_TRUE(without.run(job_with(false, 3))->reads[0].vocabulary);
+  EXPECT_EQ(without.decoder.decodes_without_logits(), 0);
 }
 
 TEST(EngineSteps, AreLongerWhileALongJobIsFirst) {

@@ -37,11 +37,15 @@ struct Read {
   std::int32_t offset = 0;       // of the row in its segment
   std::vector<TokenId> targets;  // tokens whose logits are wanted; may be empty when only the hidden state is
   bool hidden_state = false;     // the final normalised hidden state of the row as well
+  // Of the whole vocabulary: log_sum_exp and argmax. Without it the targets' logits come from rows of the head alone
+  // where the decoder can (DecoderLimits::option_head), which is quicker and has other last digits.
+  bool vocabulary = true;
 };
 
 // The numbers of one Read, in its targets' order. Every number is finite.
 struct ReadResult {
   std::vector<float> logits;  // of the targets
+  bool vocabulary = false;    // the next two are there: always when asked for
   double log_sum_exp = 0;     // over the full vocabulary: log P(t) = logits[t] - log_sum_exp
   TokenId argmax = 0;         // the full vocabulary's most likely token, the lowest id on ties
   std::vector<float> hidden;  // hidden_size numbers when asked for

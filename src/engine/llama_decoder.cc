@@ -10,6 +10,7 @@
 #include "engine/llama_computed.h"
 #include "engine/llama_context.h"
 #include "engine/llama_model.h"
+#include "engine/llama_option_head.h"
 #include "engine/llama_placement.h"
 #include "engine/llama_runtime.h"
 
@@ -31,7 +32,10 @@ struct FreeContext {
 
 class LlamaDecoder final : public Decoder {
  public:
-  LlamaDecoder(const LlamaModel& model, const BitRules& rules) : model_(model) { limits_.rules = rules; }
+  LlamaDecoder(const LlamaModel& model, const BitRules& rules, bool option_head)
+      : model_(model), use_option_head_(option_head) {
+    limits_.rules = rules;
+  }
 
   Status open() {
     const ModelOptions& options = model_.options();
@@ -51,6 +55,8 @@ class LlamaDecoder final : public Decoder {
                .hidden_size = llama_model_n_embd(model_.handle()),
                .whole_sequences_only = model_.recurrent(),
                .rules = limits_.rules};
+    if (use_option_head_) option_head_ = OptionHead::open(options.path, limits_.hidden_size, limits_.vocabulary_tokens);
+    limits_.option_head = option_head_ != nullptr;
     own_sequence_ = limits_.sequences_max;
     limits_.places_rows = place_rows(context_.get(), placement_);
     return {};
@@ -58,14 +64,15 @@ class LlamaDecoder final : public Decoder {
 
   DecoderLimits limits() const override { return limits_; }
 
-  Status decode(std::span<const BatchRow> rows, bool hidden_states) override {
+  Status decode(std::span<const BatchRow> rows, const DecodeWants& wants) override {
     ASSAY_ASSERT(!rows.empty() && std::ssize(rows) <= limits_.batch_rows_max);
     note_computed();
     fill(rows);
-    want_hidden_ = hidden_states;
+    // Without hidden states to stop at, the head is computed whatever is wanted.
+    wants_ = wants;
     hidden_.clear();
     const std::int32_t outcome = llama_decode(context_.get(), batch_);
-    want_hidden_ = false;
+    wants_ = {};
     if (outcome == 0) return {};
     return Error{ErrorCode::kInternal,
                  "The model's decode failed with code " + std::to_string(outcome) + ": " + take_llama_error(), ""};
@@ -81,12 +88,18 @@ class LlamaDecoder final : public Decoder {
     // The graph keeps either every row of the batch or only those with output, in order.
     const auto size = static_cast<std::size_t>(limits_.hidden_size);
     const std::size_t held = hidden_.size() / size;
+    if (held == 0) return {};
     std::size_t index = row;
     if (held != flags_.size())
       index =
           static_cast<std::size_t>(std::count(flags_.begin(), flags_.begin() + static_cast<std::ptrdiff_t>(row), 1));
     ASSAY_ASSERT(index < held);
     return std::span<const float>(hidden_).subspan(index * size, size);
+  }
+
+  float option_logit(std::size_t row, TokenId token) override {
+    ASSAY_ASSERT(limits_.option_head);
+    return option_head_->logit(hidden_state(row), token);
   }
 
   void fork(SequenceId from, SequenceId to) override { llama_memory_seq_cp(memory(), from, to, -1, -1); }
@@ -153,16 +166,19 @@ class LlamaDecoder final : public Decoder {
 
   static bool on_eval(ggml_tensor* tensor, bool ask, void* user_data) {
     auto& self = *static_cast<LlamaDecoder*>(user_data);
-    const bool wanted = self.want_hidden_ && std::strcmp(tensor->name, "result_norm") == 0;
+    const bool wanted = self.wants_.hidden_states && std::strcmp(tensor->name, "result_norm") == 0;
     if (ask) return wanted;
     if (!wanted || tensor->type != GGML_TYPE_F32) return true;
     const std::size_t before = self.hidden_.size();
     self.hidden_.resize(before + static_cast<std::size_t>(ggml_nelements(tensor)));
     ggml_backend_tensor_get(tensor, self.hidden_.data() + before, 0, ggml_nbytes(tensor));
-    return true;
+    // What follows is the head: false ends the computation here.
+    return self.wants_.logits;
   }
 
   const LlamaModel& model_;
+  const bool use_option_head_;
+  std::unique_ptr<OptionHead> option_head_;
   Placement placement_;
   std::unique_ptr<llama_context, FreeContext> context_;
   SequenceId own_sequence_ = 0;
@@ -174,7 +190,7 @@ class LlamaDecoder final : public Decoder {
   std::vector<llama_seq_id*> sequences_;
   std::vector<std::int8_t> flags_;
   std::vector<float> hidden_;
-  bool want_hidden_ = false;
+  DecodeWants wants_;
 };
 
 }  // namespace
@@ -204,8 +220,8 @@ llama_context_params context_params(const ModelOptions& options, std::int32_t se
   return params;
 }
 
-Result<std::unique_ptr<Decoder>> LlamaModel::make_decoder(const BitRules& rules) const {
-  auto decoder = std::make_unique<LlamaDecoder>(*this, rules);
+Result<std::unique_ptr<Decoder>> LlamaModel::make_decoder(const BitRules& rules, bool option_head) const {
+  auto decoder = std::make_unique<LlamaDecoder>(*this, rules, option_head);
   if (Status status = decoder->open(); !status.ok()) return status.error();
   return std::unique_ptr<Decoder>(std::move(decoder));
 }

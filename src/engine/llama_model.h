@@ -60,8 +60,9 @@ class LlamaModel {
   bool recurrent() const;
   std::uint64_t memory_needed_bytes() const { return memory_needed_bytes_; }
 
-  // A context of its own on these weights. REQUIRES: this outlives it. Errors: kOutOfMemory.
-  Result<std::unique_ptr<Decoder>> make_decoder(const BitRules& rules = {}) const;
+  // A context of its own on these weights. `option_head`: with option_logit(), where the file allows it. REQUIRES: this
+  // outlives it. Errors: kOutOfMemory.
+  Result<std::unique_ptr<Decoder>> make_decoder(const BitRules& rules = {}, bool option_head = false) const;
 
  private:
   LlamaModel(llama_model* model, ModelFacts facts, ModelOptions options)

@@ -30,7 +30,7 @@ int decode_once(const LlamaModel& model) {
     rows.push_back({.token = (i * 7 + 3) % limits.vocabulary_tokens, .position = i, .cell = i, .sequences = {0}});
   }
   rows.back().output = true;
-  if (!(*decoder)->decode(rows, false).ok()) return kNoDecode;
+  if (!(*decoder)->decode(rows, {}).ok()) return kNoDecode;
   return read_logits((*decoder)->logits(rows.size() - 1), {}).ok() ? 0 : kNoNumbers;
 }
 

@@ -60,12 +60,22 @@ Result<ReadResult> read_logits(std::span<const float> row, std::span<const Token
   }
   if (broken) return nonfinite("a logit that is not a number");
   if (!std::isfinite(highest)) return nonfinite("logits without a finite highest one");
-  ReadResult result;
+  ReadResult result{.logits = {}, .vocabulary = true};
   result.argmax = static_cast<TokenId>(std::find(row.begin(), row.end(), highest) - row.begin());
   result.log_sum_exp = static_cast<double>(highest) + std::log(sum_of_exp(row, highest));
   result.logits.reserve(targets.size());
   for (const TokenId target : targets) {
     const float logit = row[target];
+    if (!std::isfinite(logit)) return nonfinite("a non-finite logit for token " + std::to_string(target));
+    result.logits.push_back(logit);
+  }
+  return result;
+}
+
+Result<ReadResult> read_options(Decoder& decoder, std::size_t row, std::span<const TokenId> targets) {
+  ReadResult result;
+  for (const TokenId target : targets) {
+    const float logit = decoder.option_logit(row, target);
     if (!std::isfinite(logit)) return nonfinite("a non-finite logit for token " + std::to_string(target));
     result.logits.push_back(logit);
   }

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "assay/error.h"
+#include "engine/decoder.h"
 #include "engine/job.h"
 
 namespace assay::engine {
@@ -13,5 +14,9 @@ namespace assay::engine {
 // -infinity. Single entries of -infinity that are no target are taken as probability 0: some models suppress tokens so.
 // The same row gives the same bits on every call.
 Result<ReadResult> read_logits(std::span<const float> row, std::span<const TokenId> targets);
+
+// The same of the targets alone (Decoder::option_logit); ReadResult::vocabulary is false. kNonfiniteLogits when one is
+// not finite.
+Result<ReadResult> read_options(Decoder& decoder, std::size_t row, std::span<const TokenId> targets);
 
 }  // namespace assay::engine

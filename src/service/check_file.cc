@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-constexpr int kFormat = 2;
+constexpr int kFormat = 3;
 
 std::int64_t modified_ns(const std::string& path) {
   std::error_code failure;
@@ -52,11 +52,12 @@ Json to_json(const CheckRecord& record) {
           {"extra_buffers", record.extra_buffers},
           {"bits_key", record.bits_key},
           {"bits_same", record.bits_same},
-          {"rows_multiple", record.rows_multiple},
-          {"outputs_min", record.outputs_min},
-          {"outputs_multiple", record.outputs_multiple},
-          {"short_decodes", record.short_decodes},
+          {"rows_multiple", record.rules.rows_multiple},
+          {"outputs_min", record.rules.outputs_min},
+          {"outputs_multiple", record.rules.outputs_multiple},
+          {"short_decodes", record.rules.short_decodes},
           {"bits_note", record.bits_note},
+          {"option_head", record.option_head},
           {"has_readout", record.has_readout},
           {"readout", readout_name(record.readout)},
           {"scores", scores}};
@@ -72,11 +73,12 @@ CheckRecord from_json(const Json& json) {
   record.extra_buffers = json.at("extra_buffers");
   record.bits_key = json.at("bits_key");
   record.bits_same = json.at("bits_same");
-  record.rows_multiple = json.at("rows_multiple");
-  record.outputs_min = json.at("outputs_min");
-  record.outputs_multiple = json.at("outputs_multiple");
-  record.short_decodes = json.at("short_decodes");
+  record.rules.rows_multiple = json.at("rows_multiple");
+  record.rules.outputs_min = json.at("outputs_min");
+  record.rules.outputs_multiple = json.at("outputs_multiple");
+  record.rules.short_decodes = json.at("short_decodes");
   record.bits_note = json.at("bits_note");
+  record.option_head = json.at("option_head");
   record.has_readout = json.at("has_readout");
   record.readout = readout_from_name(json.at("readout").get<std::string>()).value_or(Readout::kLetters);
   for (const Json& score : json.at("scores")) {

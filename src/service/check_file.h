@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "assay/decider.h"
+#include "engine/decoder.h"
 
 namespace assay::service {
 
@@ -19,11 +20,9 @@ struct CheckRecord {
   bool extra_buffers = true;        // what the start check found to work
   std::string bits_key;             // machine, build and settings for which the bit check was made; empty: not yet
   bool bits_same = false;
-  std::int32_t rows_multiple = 32;  // the rules under which they are (engine/decoder.h)
-  std::int32_t outputs_min = 32;
-  std::int32_t outputs_multiple = 32;
-  bool short_decodes = false;
+  engine::BitRules rules;  // under which they are
   std::string bits_note;
+  bool option_head = false;  // single logits can be computed beside the model's head (engine/llama_option_head.h)
   bool has_readout = false;
   Readout readout = Readout::kLetters;
   std::vector<CheckScore> scores;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -72,6 +73,7 @@ Result<std::vector<QuestionPlan>> LocalDecider::plan_questions(const DecisionReq
   for (std::size_t i = 0; i < request.questions.size(); i++) {
     Result<QuestionPlan> plan = plan_question(request.state, request.questions[i], readout, layout, labels_, *encoder_);
     if (!plan.ok()) return in_question(plan.error(), i);
+    plan->vocabulary = plan->readout != Readout::kLetters || request.allowed_mass || request.explain;
     plans.push_back(std::move(plan).value());
   }
   return plans;
@@ -181,6 +183,8 @@ Receipt LocalDecider::receipt(const DecisionRequest& request, const std::vector<
   std::map<std::string, std::string> settings = options_.settings;
   settings["readout"] = readout_name(request.readout == Readout::kAuto ? report_.readout : request.readout);
   settings["layout"] = layout_name(plans.front().layout);
+  const auto alone = [](const QuestionPlan& plan) { return !plan.vocabulary; };
+  if (report_.option_head && std::any_of(plans.begin(), plans.end(), alone)) settings["option_head"] = "yes";
   // Recurrent models: such rows are computed one chain at a time.
   if (report_.recurrent && request.hidden_state) settings["hidden_state"] = "yes";
   const auto add = [&tokens](const engine::EncodedPrompt& prompt) {

@@ -136,5 +136,34 @@ TEST(DeciderAnswers, AbstainBelowTheLeastConfidence) {
   EXPECT_FALSE(decided(*fixture.decider, request).answers[1].abstained);
 }
 
+TEST(DeciderAnswers, LettersWithoutAllowedMassReadTheirOptionsAlone) {
+  FixtureOptions options;
+  options.limits.option_head = true;
+  Fixture fixture(options);
+  DecisionRequest request = many_questions(Readout::kLetters, 2);
+  const DecisionReply whole = decided(*fixture.decider, request);
+  EXPECT_TRUE(whole.answers[0].allowed_mass.has_value());
+  EXPECT_EQ(fixture.decoder->decodes_without_logits(), 0);
+  request.allowed_mass = false;
+  const DecisionReply few = decided(*fixture.decider, request);
+  EXPECT_GT(fixture.decoder->decodes_without_logits(), 0);
+  for (std::size_t q = 0; q < 2; q++) {
+    EXPECT_FALSE(few.answers[q].allowed_mass.has_value());
+    EXPECT_FALSE(few.answers[q].argmax_token.has_value());
+    EXPECT_EQ(few.answers[q].label_tokens, whole.answers[q].label_tokens);
+    for (std::size_t i = 0; i < 3; i++)
+      EXPECT_NEAR(few.answers[q].options[i].probability, whole.answers[q].options[i].probability, 1e-6);
+  }
+  // What is explained needs the vocabulary, and so does text.
+  request.explain = true;
+  EXPECT_TRUE(decided(*fixture.decider, request).answers[0].allowed_mass.has_value());
+  const int before = fixture.decoder->decodes_without_logits();
+  request = many_questions(Readout::kText, 2);
+  request.allowed_mass = false;
+  const DecisionReply text = decided(*fixture.decider, request);
+  EXPECT_EQ(numbers_of(text), numbers_of(decided(*Fixture().decider, many_questions(Readout::kText, 2))));
+  EXPECT_EQ(fixture.decoder->decodes_without_logits(), before);
+}
+
 }  // namespace
 }  // namespace assay::service

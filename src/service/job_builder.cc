@@ -46,14 +46,15 @@ std::size_t JobBuilder::read_at(RowRef row) {
   }
   const auto [at, is_new] = read_of_row_.try_emplace(row, job_.reads.size());
   if (is_new) {
-    job_.reads.emplace_back();
+    job_.reads.push_back({.vocabulary = false});
     read_rows_.push_back(row);
   }
   return at->second;
 }
 
-TokenRead JobBuilder::add_target(const RowRef& row, engine::TokenId token) {
+TokenRead JobBuilder::add_target(const RowRef& row, engine::TokenId token, bool vocabulary) {
   const std::size_t read = read_at(row);
+  job_.reads[read].vocabulary = job_.reads[read].vocabulary || vocabulary;
   std::vector<engine::TokenId>& targets = job_.reads[read].targets;
   const auto at = std::find(targets.begin(), targets.end(), token);
   const auto target = static_cast<std::size_t>(at - targets.begin());
@@ -63,11 +64,11 @@ TokenRead JobBuilder::add_target(const RowRef& row, engine::TokenId token) {
 
 void JobBuilder::add_hidden_state(const RowRef& row) { job_.reads[read_at(row)].hidden_state = true; }
 
-std::vector<TokenRead> JobBuilder::add_answer(const RowRef& row, const engine::Tokens& tokens) {
+std::vector<TokenRead> JobBuilder::add_answer(const RowRef& row, const engine::Tokens& tokens, bool vocabulary) {
   std::vector<TokenRead> reads;
   RowRef at = row;
   for (std::size_t i = 0; i < tokens.size(); i++) {
-    reads.push_back(add_target(at, tokens[i]));
+    reads.push_back(add_target(at, tokens[i], vocabulary));
     if (i + 1 < tokens.size()) at = add_lead(at, {tokens[i]});
   }
   return reads;

@@ -15,6 +15,7 @@
 #include "engine/bit_check.h"
 #include "engine/llama_encoder.h"
 #include "engine/llama_model.h"
+#include "engine/llama_option_head.h"
 #include "engine/llama_runtime.h"
 #include "engine/llama_start_check.h"
 #include "service/check_file.h"
@@ -180,26 +181,24 @@ Result<std::unique_ptr<engine::Decoder>> checked_decoder(const engine::LlamaMode
   const std::string key = engine::start_check_machine() + "\n" + settings_text(bit_settings(model, ""));
   if (record.bits_key != key) {
     log_line(LogLevel::kInfo, "trying whether bits stay the same whatever stands beside (once for each model file)");
-    Result<std::unique_ptr<engine::Decoder>> decoder = model.make_decoder();
+    Result<std::unique_ptr<engine::Decoder>> decoder = model.make_decoder({}, true);
     if (!decoder.ok()) return decoder.error();
     const Result<engine::BitCheck> check = engine::check_bits(**decoder);
     if (!check.ok()) return check.error();
+    const Result<double> difference = engine::option_head_difference(**decoder);
+    if (!difference.ok()) return difference.error();
     record.bits_key = key;
     record.bits_same = check->same;
-    record.rows_multiple = check->rules.rows_multiple;
-    record.outputs_min = check->rules.outputs_min;
-    record.outputs_multiple = check->rules.outputs_multiple;
-    record.short_decodes = check->rules.short_decodes;
+    record.rules = check->rules;
     record.bits_note = check->note;
+    record.option_head = *difference >= 0 && *difference <= engine::kOptionHeadDifferenceMax;
+    log_line(LogLevel::kInfo, "single logits differ from the whole head's by at most " + std::to_string(*difference) +
+                                  (record.option_head ? "" : ": they are not used (negative: they cannot be had)"));
   }
   report.deterministic = record.bits_same;
   report.determinism = record.bits_note;
-  engine::BitRules rules;
-  rules.rows_multiple = record.rows_multiple;
-  rules.outputs_min = record.outputs_min;
-  rules.outputs_multiple = record.outputs_multiple;
-  rules.short_decodes = record.short_decodes;
-  return model.make_decoder(rules);
+  report.option_head = record.option_head && model.options().option_head;
+  return model.make_decoder(record.rules, report.option_head);
 }
 
 // The folder of prefixes that were computed before; nullptr when none is named.

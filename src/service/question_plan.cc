@@ -28,6 +28,7 @@ std::string encoder_text(const engine::Encoder& encoder, const engine::Tokens& t
 
 double log_prob(const engine::JobResult& result, const TokenRead& at) {
   const engine::ReadResult& read = result.reads[at.read];
+  if (!read.vocabulary) return 0;  // not known, and nobody asked
   // Rounding in the sum over the vocabulary may lift a near-certain token above 0.
   return std::min(0.0, static_cast<double>(read.logits[at.target]) - read.log_sum_exp);
 }
@@ -117,7 +118,8 @@ std::vector<std::vector<TokenRead>> add_answers(const QuestionPlan& plan, const 
   for (const std::vector<AnswerPath>& paths : plan.answers) {
     std::vector<TokenRead>& tokens = reads.emplace_back();
     for (const AnswerPath& path : paths) {
-      const std::vector<TokenRead> added = builder.add_answer(builder.add_lead(prompt_row, path.lead), path.tokens);
+      const std::vector<TokenRead> added =
+          builder.add_answer(builder.add_lead(prompt_row, path.lead), path.tokens, plan.vocabulary);
       tokens.insert(tokens.end(), added.begin(), added.end());
     }
   }
@@ -239,11 +241,12 @@ Result<Answer> answer_question(const Question& question, const QuestionPlan& pla
   answer.best = decision::best_option(*probabilities);
   const engine::ReadResult& end = result.reads[plan.reads.front().front().read];
   if (letters) {
+    for (const std::vector<AnswerPath>& paths : plan.answers)
+      answer.label_tokens.push_back(paths.front().tokens.front());
+  }
+  if (letters && end.vocabulary) {
     std::vector<float> logits;
-    for (std::size_t i = 0; i < scores.size(); i++) {
-      logits.push_back(static_cast<float>(scores[i]));
-      answer.label_tokens.push_back(plan.answers[i].front().tokens.front());
-    }
+    for (const double score : scores) logits.push_back(static_cast<float>(score));
     answer.allowed_mass = decision::allowed_mass(logits, end.log_sum_exp);
     answer.argmax_token = end.argmax;
   }

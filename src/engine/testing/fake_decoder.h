@@ -5,10 +5,12 @@
 // row's sequence fall into tiles and pages, and how many rows the decodes had that computed them; in short ones
 // (BitRules) they have other bits than in full ones.
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/decoder.h"
@@ -44,10 +46,12 @@ class FakeDecoder final : public Decoder {
 
   DecoderLimits limits() const override { return limits_; }
 
-  Status decode(std::span<const BatchRow> rows, bool hidden_states) override {
+  Status decode(std::span<const BatchRow> rows, const DecodeWants& wants) override {
     const int number = decodes_++;
     outputs_.clear();
-    hidden_states_ = hidden_states;
+    wants_ = wants;
+    const bool has_output = std::any_of(rows.begin(), rows.end(), [](const BatchRow& row) { return row.output; });
+    if (has_output && !wants.logits) decodes_without_logits_++;
     fault_if(rows.empty() || std::ssize(rows) > limits_.batch_rows_max, "rows");
     if (on_decode) {
       if (Status status = on_decode(number, rows); !status.ok()) return status;
@@ -77,7 +81,7 @@ class FakeDecoder final : public Decoder {
   }
 
   std::span<const float> logits(std::size_t row) override {
-    fault_if(!outputs_.contains(row), "logits of a row without output");
+    fault_if(!wants_.logits || !outputs_.contains(row), "logits of a row without output");
     current_ = logits_of(outputs_[row].path, limits_.vocabulary_tokens);
     if (layout_moves_bits) {
       // Each by its own amount: what all have in common would cancel in a softmax.
@@ -92,10 +96,20 @@ class FakeDecoder final : public Decoder {
   }
 
   std::span<const float> hidden_state(std::size_t row) override {
-    fault_if(!hidden_states_ || !outputs_.contains(row), "hidden state that was not asked for");
+    fault_if(!wants_.hidden_states || !outputs_.contains(row), "hidden state that was not asked for");
     hidden_ = logits_of(outputs_[row].path, limits_.hidden_size);
     return hidden_;
   }
+
+  // A little off the whole head's, so that it shows which one was asked.
+  float option_logit(std::size_t row, TokenId token) override {
+    fault_if(!limits_.option_head || !wants_.hidden_states || !outputs_.contains(row), "an option's logit");
+    const bool wanted = std::exchange(wants_.logits, true);
+    const float logit = logits(row)[token];
+    wants_.logits = wanted;
+    return logit + kOptionHeadError;
+  }
+  static constexpr float kOptionHeadError = 1.0F / 1024;
 
   void fork(SequenceId from, SequenceId to) override {
     fault_if(!held_.at(to).rows.empty(), "fork into a sequence that holds rows");
@@ -142,6 +156,8 @@ class FakeDecoder final : public Decoder {
     return true;
   }
   int decodes() const { return decodes_; }
+  // Decodes with rows that are read, none of which needed the whole vocabulary.
+  int decodes_without_logits() const { return decodes_without_logits_; }
   int resets() const { return resets_; }
   int restores() const { return restores_; }
   std::int32_t rows_decoded() const { return rows_decoded_; }
@@ -190,8 +206,9 @@ class FakeDecoder final : public Decoder {
   std::vector<float> current_;
   std::vector<float> hidden_;
   std::vector<std::string> faults_;
-  bool hidden_states_ = false;
+  DecodeWants wants_;
   int decodes_ = 0;
+  int decodes_without_logits_ = 0;
   int resets_ = 0;
   int restores_ = 0;
   std::int32_t rows_decoded_ = 0;

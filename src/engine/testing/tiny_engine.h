@@ -30,11 +30,12 @@ inline std::unique_ptr<LlamaModel> load_model(const std::string& name, ModelOpti
 
 // nullptr when it cannot be loaded, and the test has failed.
 inline std::unique_ptr<Loaded> load(const std::string& name, ModelOptions options = {},
-                                    const SchedulerOptions& scheduler = {}, const BitRules& rules = {}) {
+                                    const SchedulerOptions& scheduler = {}, const BitRules& rules = {},
+                                    bool option_head = false) {
   auto loaded = std::make_unique<Loaded>();
   loaded->model = load_model(name, std::move(options));
   if (loaded->model == nullptr) return nullptr;
-  Result<std::unique_ptr<Decoder>> decoder = loaded->model->make_decoder(rules);
+  Result<std::unique_ptr<Decoder>> decoder = loaded->model->make_decoder(rules, option_head);
   EXPECT_TRUE(decoder.ok()) << (decoder.ok() ? "" : decoder.error().message);
   if (!decoder.ok()) return nullptr;
   loaded->scheduler = std::make_unique<Scheduler>(std::move(decoder).value(), loaded->clock, scheduler);
