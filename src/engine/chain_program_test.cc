@@ -81,7 +81,7 @@ class Player {
       const Read& read = job_.reads[step.rows[i].read];
       const std::span<const float> logits = decoder_.logits(i);
       EXPECT_EQ(std::vector<float>(logits.begin(), logits.end()),
-                FakeDecoder::logits_of(testing::path_to(job_, read.segment, read.offset), limits_.vocabulary_tokens));
+                testing::fake_logits(testing::path_to(job_, read.segment, read.offset), limits_.vocabulary_tokens));
     }
     for (const std::int32_t sequence : step.releases) decoder_.release(sequence);
   }

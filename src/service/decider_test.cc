@@ -10,7 +10,7 @@ namespace assay::service {
 namespace {
 
 using engine::Tokens;
-using engine::testing::FakeDecoder;
+using engine::testing::fake_logits;
 using engine::testing::FakeEncoder;
 using testing::Fixture;
 using testing::request_of;
@@ -25,7 +25,7 @@ double log_sum_exp(const std::vector<float>& logits) {
 double log_prob(Tokens path, const Tokens& tokens) {
   double total = 0;
   for (const engine::TokenId token : tokens) {
-    const std::vector<float> logits = FakeDecoder::logits_of(path, FakeEncoder::kVocabularyTokens);
+    const std::vector<float> logits = fake_logits(path, FakeEncoder::kVocabularyTokens);
     total += logits[token] - log_sum_exp(logits);
     path.push_back(token);
   }
@@ -39,7 +39,7 @@ TEST(LocalDecider, LettersAreASoftmaxOverTheLabelsLogits) {
   const Result<DecisionReply> reply = fixture.decider->decide(request);
   ASSERT_TRUE(reply.ok()) << reply.error().message;
   const Answer& answer = reply->answers[0];
-  const std::vector<float> row = FakeDecoder::logits_of(answer.prompt_token_ids, FakeEncoder::kVocabularyTokens);
+  const std::vector<float> row = fake_logits(answer.prompt_token_ids, FakeEncoder::kVocabularyTokens);
   double sum = 0;
   for (const char letter : {'A', 'B', 'C'}) sum += std::exp(static_cast<double>(row[FakeEncoder::kFirstByte + letter]));
   double mass = 0;

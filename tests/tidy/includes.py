@@ -24,7 +24,9 @@ JOINT = "src/cli/main.cc"
 THIRD_PARTIES = {
     "llama.cpp": (r"(llama|llama-cpp|gguf|chat|common|sampling|arg|log|speculative|ngram-\w+|fit)\.h|ggml[\w-]*\.h"
                   r"|mtmd[\w-]*\.h|server-[\w-]+\.h|(jinja|llama\.cpp)/.*",
-                  (r"src/engine/llama_\w+\.cc", r"src/server/http_server\.cc", r"bench/.*")),
+                  (r"src/engine/llama_\w+\.cc", r"bench/.*")),
+    "cpp-httplib": (r"cpp-httplib/.*", (r"src/server/http_(server|protocol)\.cc",)),
+    "OpenSSL": (r"openssl/.*", (r"src/server/tls\.cc",)),
     # Classes of llama.cpp's own source folder, for the one file that wraps its memory.
     "llama.cpp's memory": (r"llama-(context|io|kv-cache|kv-cache-iswa|memory-[a-z-]+)\.h",
                            (r"src/engine/llama_placement\.cc",)),

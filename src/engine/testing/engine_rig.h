@@ -124,7 +124,7 @@ inline void expect_right(const Job& job, const Result<JobResult>& result, const 
     EXPECT_EQ(result->reads[i].logits, expected_logits(job, job.reads[i], limits.vocabulary_tokens));
     const Tokens path = path_to(job, job.reads[i].segment, job.reads[i].offset);
     const std::vector<float> hidden =
-        job.reads[i].hidden_state ? FakeDecoder::logits_of(path, limits.hidden_size) : std::vector<float>{};
+        job.reads[i].hidden_state ? fake_logits(path, limits.hidden_size) : std::vector<float>{};
     EXPECT_EQ(result->reads[i].hidden, hidden);
   }
 }

@@ -5,12 +5,10 @@
 // row's sequence fall into tiles and pages, and how many rows the decodes had that computed them; in short ones
 // (BitRules) they have other bits than in full ones.
 
-#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "engine/decoder.h"
@@ -30,28 +28,12 @@ class FakeDecoder final : public Decoder {
   // Changes a row's logits before they are read.
   std::function<void(const Tokens&, std::vector<float>&)> on_logits;
 
-  // The logits that a row with these tokens up to and including itself gets. In [-4, 4).
-  static std::vector<float> logits_of(const Tokens& path, std::int32_t vocabulary_tokens) {
-    std::uint64_t seed = 1469598103934665603ULL;
-    for (const TokenId token : path) seed = (seed ^ static_cast<std::uint64_t>(token + 1)) * 1099511628211ULL;
-    std::vector<float> logits(vocabulary_tokens);
-    for (std::size_t i = 0; i < logits.size(); i++) {
-      std::uint64_t x = seed + 0x9E3779B97F4A7C15ULL * (i + 1);
-      x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
-      x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
-      logits[i] = static_cast<float>((x >> 40) & 0xFFFF) / 8192.0F - 4.0F;
-    }
-    return logits;
-  }
-
   DecoderLimits limits() const override { return limits_; }
 
   Status decode(std::span<const BatchRow> rows, const DecodeWants& wants) override {
     const int number = decodes_++;
     outputs_.clear();
     wants_ = wants;
-    const bool has_output = std::any_of(rows.begin(), rows.end(), [](const BatchRow& row) { return row.output; });
-    if (has_output && !wants.logits) decodes_without_logits_++;
     fault_if(rows.empty() || std::ssize(rows) > limits_.batch_rows_max, "rows");
     if (on_decode) {
       if (Status status = on_decode(number, rows); !status.ok()) return status;
@@ -76,13 +58,14 @@ class FakeDecoder final : public Decoder {
     if (!limits_.whole_sequences_only && !outputs_kept) {
       for (auto& [row, output] : outputs_) output.layout += 1000003ULL * static_cast<std::uint64_t>(outputs);
     }
+    if (outputs > 0 && !wants.logits) decodes_without_logits_++;
     rows_decoded_ += static_cast<std::int32_t>(rows.size());
     return {};
   }
 
   std::span<const float> logits(std::size_t row) override {
     fault_if(!wants_.logits || !outputs_.contains(row), "logits of a row without output");
-    current_ = logits_of(outputs_[row].path, limits_.vocabulary_tokens);
+    current_ = fake_logits(outputs_[row].path, limits_.vocabulary_tokens);
     if (layout_moves_bits) {
       // Each by its own amount: what all have in common would cancel in a softmax.
       std::uint64_t moved = outputs_[row].layout | 1U;
@@ -97,17 +80,14 @@ class FakeDecoder final : public Decoder {
 
   std::span<const float> hidden_state(std::size_t row) override {
     fault_if(!wants_.hidden_states || !outputs_.contains(row), "hidden state that was not asked for");
-    hidden_ = logits_of(outputs_[row].path, limits_.hidden_size);
+    hidden_ = fake_logits(outputs_[row].path, limits_.hidden_size);
     return hidden_;
   }
 
   // A little off the whole head's, so that it shows which one was asked.
   float option_logit(std::size_t row, TokenId token) override {
     fault_if(!limits_.option_head || !wants_.hidden_states || !outputs_.contains(row), "an option's logit");
-    const bool wanted = std::exchange(wants_.logits, true);
-    const float logit = logits(row)[token];
-    wants_.logits = wanted;
-    return logit + kOptionHeadError;
+    return fake_logits(outputs_[row].path, limits_.vocabulary_tokens)[token] + kOptionHeadError;
   }
   static constexpr float kOptionHeadError = 1.0F / 1024;
 

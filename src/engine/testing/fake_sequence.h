@@ -47,4 +47,18 @@ struct FakeSequence {
   }
 };
 
+// The logits that a row with these tokens up to and including itself gets. In [-4, 4).
+inline std::vector<float> fake_logits(const Tokens& path, std::int32_t vocabulary_tokens) {
+  std::uint64_t seed = 1469598103934665603ULL;
+  for (const TokenId token : path) seed = (seed ^ static_cast<std::uint64_t>(token + 1)) * 1099511628211ULL;
+  std::vector<float> logits(vocabulary_tokens);
+  for (std::size_t i = 0; i < logits.size(); i++) {
+    std::uint64_t x = seed + 0x9E3779B97F4A7C15ULL * (i + 1);
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
+    logits[i] = static_cast<float>((x >> 40) & 0xFFFF) / 8192.0F - 4.0F;
+  }
+  return logits;
+}
+
 }  // namespace assay::engine::testing

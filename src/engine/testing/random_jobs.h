@@ -20,7 +20,7 @@ inline Tokens path_to(const Job& job, std::int32_t segment, std::int32_t offset)
 
 // The logits that a read must give, without what the layout does to the last bits.
 inline std::vector<float> expected_logits(const Job& job, const Read& read, std::int32_t vocabulary_tokens) {
-  const std::vector<float> row = FakeDecoder::logits_of(path_to(job, read.segment, read.offset), vocabulary_tokens);
+  const std::vector<float> row = fake_logits(path_to(job, read.segment, read.offset), vocabulary_tokens);
   std::vector<float> logits;
   for (const TokenId target : read.targets) logits.push_back(row[target]);
   return logits;
