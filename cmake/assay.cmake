@@ -1,7 +1,9 @@
 # The rooms (docs/architecture.md). Each is a library made of its folder's files; its tests lie beside them as *_test.cc.
 # Files that need llama.cpp (engine/llama_*, server/http_server, service/open_decider, cli/main, cli/serve_command) are left out
 # without it.
-find_package(GTest REQUIRED)
+if(BUILD_TESTING)
+  find_package(GTest REQUIRED)
+endif()
 find_package(spdlog REQUIRED)
 find_package(CLI11 REQUIRED)
 include(GoogleTest)
@@ -77,12 +79,20 @@ if(ASSAY_LLAMA AND EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/src/cli/main.cc")
   if(ASSAY_PORTABLE)
     # One folder: the program, llama.cpp's libraries and a module of CPU code for each feature level, found beside the program.
     set_target_properties(assay PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/bin" BUILD_RPATH "$ORIGIN")
-    install(DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/bin/" DESTINATION lib/assay USE_SOURCE_PERMISSIONS)
-    install(CODE "file(MAKE_DIRECTORY \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/bin\")
-      file(CREATE_LINK ../lib/assay/assay \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/bin/assay\" SYMBOLIC)")
+    if(SKBUILD)  # a wheel holds no links, so a library has one name there
+      foreach(library ggml ggml-base llama llama-common mtmd)
+        set_property(TARGET ${library} PROPERTY VERSION)
+        set_property(TARGET ${library} PROPERTY SOVERSION)
+      endforeach()
+      install(DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/bin/" DESTINATION bin USE_SOURCE_PERMISSIONS COMPONENT assay)
+    else()
+      install(DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/bin/" DESTINATION lib/assay USE_SOURCE_PERMISSIONS COMPONENT assay)
+      install(CODE "file(MAKE_DIRECTORY \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/bin\")
+        file(CREATE_LINK ../lib/assay/assay \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/bin/assay\" SYMBOLIC)" COMPONENT assay)
+    endif()
   else()
     set_target_properties(assay PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}")
-    install(TARGETS assay RUNTIME DESTINATION bin)
+    install(TARGETS assay RUNTIME DESTINATION bin COMPONENT assay)
   endif()
 endif()
 

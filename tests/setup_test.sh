@@ -58,6 +58,39 @@ PIP
   chmod +x "$WORK/pip"
 }
 
+# A python3 first on PATH whose environments hold no packages: their pip writes a line into $FAKE_CALLS, and fails as
+# FAKE_PIP says; their Node is a script that does the same. All else goes to the real python3.
+make_python() {
+  mkdir -p "$WORK/python" "$WORK/environment/bin" "$WORK/node_wheel/bin"
+  cat >"$WORK/python/python3" <<'PYTHON'
+#!/usr/bin/env bash
+if [[ ${1:-} == -m && ${2:-} == venv ]]; then
+  mkdir -p "$3" && cp -r "$FAKE_ENVIRONMENT/bin" "$3/bin"
+  exit 0
+fi
+exec "$REAL_PYTHON" "$@"
+PYTHON
+  cat >"$WORK/environment/bin/python" <<'PYTHON'
+#!/usr/bin/env bash
+if [[ $1 == -c ]]; then
+  echo "$FAKE_NODE"
+  exit 0
+fi
+echo "environment $*" >>"$FAKE_CALLS"
+case ${FAKE_PIP:-} in
+  environment_broken) exit 1 ;;
+  killed_at_environment) kill -KILL "$PPID" ;;
+esac
+PYTHON
+  cat >"$WORK/node_wheel/bin/node" <<'NODE'
+#!/usr/bin/env bash
+echo "npm $*" >>"$FAKE_CALLS"
+mkdir node_modules
+if [[ ${FAKE_PIP:-} == npm_broken ]]; then exit 1; fi
+NODE
+  chmod +x "$WORK/python/python3" "$WORK/environment/bin/python" "$WORK/node_wheel/bin/node"
+}
+
 # A folder that holds nothing but the script.
 new_root() {
   ROOT_DIR=$(mktemp -d "$WORK/root.XXXXXX")
@@ -236,10 +269,57 @@ test_packages() {
   expect_failure "a missing tool without root" "run tools/setup as root"
 }
 
+clients_are() {  # PIP_INSTALLS NPM_INSTALLS
+  [[ $(grep -c '^environment ' "$WORK/calls") -eq $1 && $(grep -c '^npm ' "$WORK/calls") -eq $2 ]]
+}
+clients_are_complete() {
+  [[ $CODE -eq 0 && -f $ROOT_DIR/third_party/conformance/.assay-sha256 ]] &&
+    [[ -d $ROOT_DIR/third_party/conformance-node/node_modules ]] &&
+    ! compgen -G "$ROOT_DIR/third_party/.cache/tmp.*" >/dev/null
+}
+
+test_clients() {
+  new_root
+  mkdir -p "$ROOT_DIR/tests/conformance/node"
+  echo 'client==1 --hash=sha256:00' >"$ROOT_DIR/tests/conformance/requirements.txt"
+  touch "$ROOT_DIR/tests/conformance/node"/{.npmrc,package.json,package-lock.json}
+  local python=("PATH=$WORK/python:$PATH" "REAL_PYTHON=$(command -v python3)" "FAKE_ENVIRONMENT=$WORK/environment"
+    "FAKE_NODE=$WORK/node_wheel")
+  run_setup "${python[@]}"
+  expect "without --dev no client is installed" clients_are 0 0
+  run_setup "${python[@]}" -- --dev --check
+  expect_failure "check --dev names the clients" "the packages of tests/conformance/requirements.txt"
+  run_setup "${python[@]}" FAKE_PIP=environment_broken -- --dev
+  expect_failure "clients that pip cannot install" "cannot install the packages of tests/conformance/requirements.txt"
+  run_setup "${python[@]}" FAKE_PIP=killed_at_environment -- --dev
+  expect "a run killed among the clients has failed" test "$CODE" -ne 0
+  run_setup "${python[@]}" FAKE_PIP=npm_broken -- --dev
+  expect_failure "clients that npm cannot install" "cannot install the packages of tests/conformance/node"
+  expect "half an npm folder is not left" test ! -e "$ROOT_DIR/third_party/conformance-node"
+  expect "what pip installed is kept" clients_are 3 1
+  run_setup "${python[@]}" -- --dev
+  expect "the next run installs only what is missing" clients_are 3 2
+  expect "the clients are there" clients_are_complete
+  expect "pip checks hashes" grep -q '^environment .*--require-hashes' "$WORK/calls"
+  expect "npm runs no install scripts" grep -q '^npm .* ci --ignore-scripts' "$WORK/calls"
+  run_setup "${python[@]}" -- --dev
+  expect "clients that are there are left alone" clients_are 3 2
+  echo 'client==2 --hash=sha256:00' >"$ROOT_DIR/tests/conformance/requirements.txt"
+  run_setup "${python[@]}" -- --dev
+  expect "a raised version is installed" clients_are 4 2
+  echo '{}' >"$ROOT_DIR/tests/conformance/node/package-lock.json"
+  run_setup "${python[@]}" -- --dev
+  expect "a raised npm version is installed" clients_are 4 3
+  run_setup "${python[@]}" -- --dev --check
+  expect "check --dev is content afterwards" test "$CODE" -eq 0
+}
+
 make_packages
 make_pip
+make_python
 test_fetch_and_resume
 test_faults_of_fetching
 test_own_copies
 test_packages
+test_clients
 exit "$FAILED"

@@ -161,7 +161,7 @@ struct DecisionReply {
 // What a request may hold. Defaults are generous; SemIf's own are smaller.
 struct RequestLimits {
   std::size_t options_max = 1024;
-  std::size_t questions_max = 256;
+  std::size_t questions_max = 400;  // as many as any wire takes
   std::size_t id_bytes_max = 4096;
 };
 

@@ -13,10 +13,33 @@
 namespace assay::cli {
 namespace {
 
-server::RouteOptions route_options(const ServeFlags& flags) {
+// System One's contract allows this many levels; a server that allows more options than it does allows as many levels.
+constexpr std::uint64_t kContractOptionsMax = 255;
+
+server::RouteOptions route_options(const ServeFlags& flags, std::vector<std::string> keys) {
   server::RouteOptions out;
   out.wire.body_bytes_max = flags.body_bytes_max;
   out.wire.options_max = flags.model.options_max;
+  out.model_names.insert(out.model_names.end(), flags.aliases.begin(), flags.aliases.end());
+  out.api_keys = std::move(keys);
+  out.rate_limit_per_minute = static_cast<double>(flags.rate_limit);
+  out.system_one_options_max = flags.max_options;
+  if (flags.max_options > kContractOptionsMax) out.system_one_levels_max = flags.max_options;
+  out.round_digits = flags.round;
+  return out;
+}
+
+server::HttpServerOptions http_options(const ServeFlags& flags) {
+  server::HttpServerOptions out;
+  out.host = flags.host;
+  out.port = flags.port;
+  out.threads = flags.http_threads;
+  out.body_bytes_max = flags.body_bytes_max;
+  out.keep_alive_seconds = flags.keep_alive_seconds;
+  out.read_timeout_seconds = flags.read_timeout_seconds;
+  out.cors_origins = flags.cors_origins;
+  out.ssl_certificate_file = flags.ssl_cert_file;
+  out.ssl_key_file = flags.ssl_key_file;
   return out;
 }
 
@@ -51,12 +74,7 @@ int run_serve(const ServeFlags& flags, Streams& streams, const Clock& clock, Sig
   server::ExitLimit exit_limit([&all_answered] { leave_behind(all_answered.load()); });
 
   // Listen before loading, so that probes get an answer.
-  server::HttpServerOptions http;
-  http.host = flags.host;
-  http.port = flags.port;
-  http.api_keys = std::move(*keys);
-  http.threads = flags.http_threads;
-  Result<std::unique_ptr<server::HttpServer>> listener = server::HttpServer::open(http);
+  Result<std::unique_ptr<server::HttpServer>> listener = server::HttpServer::open(http_options(flags));
   if (!listener.ok()) return report_error(streams.err, listener.error());
   log_line(LogLevel::kInfo, "listening on " + (*listener)->address() + ", loading " + options->model.path);
 
@@ -65,7 +83,7 @@ int run_serve(const ServeFlags& flags, Streams& streams, const Clock& clock, Sig
   if (!decider.ok()) return report_error(streams.err, decider.error());
   log_model((*decider)->report());
   server::Metrics metrics;
-  server::Routes routes(**decider, metrics, clock, route_options(flags));
+  server::Routes routes(**decider, metrics, clock, route_options(flags, std::move(*keys)));
   signals.expect();
   (*listener)->set_ready(routes);
   log_line(LogLevel::kInfo, "ready on " + (*listener)->address());

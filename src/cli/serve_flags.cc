@@ -31,6 +31,37 @@ void add_load_options(std::vector<OptionSpec>& out, ServeFlags& flags) {
                               &flags.grace_seconds, 0, 3600));
 }
 
+void add_http_options(std::vector<OptionSpec>& out, ServeFlags& flags) {
+  out.push_back(list_option("api-key", "KEY", "Clients must send one of these keys; once for each", &flags.api_keys));
+  out.push_back(as_file(text_option("api-key-file", "FILE", "A file with one key a line", &flags.api_key_file)));
+  out.push_back(number_option("rate-limit", "N", "Decisions a minute for each key, then 429; 0: no limit",
+                              &flags.rate_limit, 0, 1'000'000));
+  out.push_back(list_option("cors-origin", "ORIGIN",
+                            "Web pages of this origin may call; once for each; *: all pages, without credentials",
+                            &flags.cors_origins));
+  out.push_back(as_file(text_option("ssl-key-file", "FILE", "The TLS certificate's key, PEM", &flags.ssl_key_file)));
+  out.push_back(as_file(text_option("ssl-cert-file", "FILE", "The TLS certificate with its chain, PEM; makes it https",
+                                    &flags.ssl_cert_file)));
+  out.push_back(number_option("body-bytes-max", "N", "Longest body of a request", &flags.body_bytes_max, 1024,
+                              std::int64_t{100} * 1024 * 1024));
+  out.push_back(number_option("http-threads", "N", "Threads for requests; each request in work holds one",
+                              &flags.http_threads, 1, 4096));
+  out.push_back(number_option("keep-alive-seconds", "N", "Connections may be idle this long", &flags.keep_alive_seconds,
+                              1, 86'400));
+  out.push_back(number_option("read-timeout-seconds", "N",
+                              "A request may take this long to arrive, a large body longer",
+                              &flags.read_timeout_seconds, 1, 3600));
+}
+
+void add_wire_options(std::vector<OptionSpec>& out, ServeFlags& flags) {
+  out.push_back(
+      list_option("alias", "NAME", "One more name that requests may call the model by; once for each", &flags.aliases));
+  out.push_back(number_option("max-options", "N", "Most options of a System One question; above 255 most levels, too",
+                              &flags.max_options, 2, 1024));
+  out.push_back(number_option("round", "N", "Decimals of System One's numbers; 0: as many as they have; 2: as Jev",
+                              &flags.round, 0, 15));
+}
+
 }  // namespace
 
 CommandSpec serve_command(ServeFlags& flags) {
@@ -41,12 +72,8 @@ CommandSpec serve_command(ServeFlags& flags) {
   out.push_back(text_option("host", "ADDRESS", "Address to listen on; 0.0.0.0: all", &flags.host));
   out.push_back(
       with_short_name(number_option("port", "N", "Port to listen on; 0: any free one", &flags.port, 0, 65535), "p"));
-  out.push_back(list_option("api-key", "KEY", "Clients must send one of these keys; once for each", &flags.api_keys));
-  out.push_back(as_file(text_option("api-key-file", "FILE", "A file with one key a line", &flags.api_key_file)));
-  out.push_back(number_option("body-bytes-max", "N", "Longest body of a request", &flags.body_bytes_max, 1024,
-                              std::int64_t{100} * 1024 * 1024));
-  out.push_back(number_option("http-threads", "N", "Threads for requests; each request in work holds one",
-                              &flags.http_threads, 1, 4096));
+  add_http_options(out, flags);
+  add_wire_options(out, flags);
   add_load_options(out, flags);
   out.push_back(snapshots_option(flags.model));
   for (OptionSpec& option : model_options(flags.model)) out.push_back(std::move(option));

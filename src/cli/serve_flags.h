@@ -18,6 +18,15 @@ struct ServeFlags {
   std::string api_key_file;
   std::uint64_t body_bytes_max = std::uint64_t{25} * 1024 * 1024;
   int http_threads = 64;
+  int keep_alive_seconds = 75;
+  int read_timeout_seconds = 60;
+  std::vector<std::string> cors_origins;
+  std::string ssl_key_file;
+  std::string ssl_cert_file;
+  std::uint64_t rate_limit = 0;  // decisions a minute for each client; 0: no limit
+  std::vector<std::string> aliases;
+  std::uint64_t max_options = 255;  // of System One's questions; above that, levels too
+  int round = 0;
   std::string layout = layout_name(DeciderOptions{}.layout);
   std::int64_t timeout_ms = static_cast<std::int64_t>(DeciderOptions{}.timeout_ms);
   std::int64_t step_ms = static_cast<std::int64_t>(DeciderOptions{}.step_ms);

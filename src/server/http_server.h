@@ -1,5 +1,5 @@
 #pragma once
-// The listening socket. HTTP itself is llama.cpp's server layer; what is answered is Routes'.
+// The listening socket. HTTP itself is cpp-httplib's; what is answered is Routes'.
 //
 //   auto server = HttpServer::open({.host = "127.0.0.1", .port = 8080});   // binds; answers 503 from here on
 //   ... load the model, build the Routes ...
@@ -7,6 +7,7 @@
 //   ... wait for a signal ...
 //   shut_down(routes, *decider, [&] { (*server)->stop(); }, grace_ms);      // shutdown.h
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,27 +20,45 @@ namespace assay::server {
 struct HttpServerOptions {
   std::string host = "127.0.0.1";  // an address or name of this machine, or a path that ends in .sock
   int port = 8080;                 // 0: any free port; port() tells which
-  // When not empty, every path but /health and / wants one of them (/ping too), as "Authorization: Bearer KEY" or
-  // "X-Api-Key: KEY".
-  std::vector<std::string> api_keys = {};
-  // Threads that are always there; more come while all are busy. A decision holds its thread until it is answered, and
-  // an idle thread costs little, so there should be more than decisions that usually wait.
+  // Threads that stay; up to kThreadsMore more come while all are busy. A request at work holds one, an idle connection
+  // none.
   int threads = 64;
-  int read_timeout_seconds = 60;   // for the next bytes of a request; bounds what stop() waits for a silent client
-  int write_timeout_seconds = 60;  // for a client that does not read its reply
+  // Connections that are open at once, idle ones too. Fewer when the system allows this process fewer files.
+  std::size_t connections_max = 8192;
+  std::size_t body_bytes_max = std::size_t{25} * 1024 * 1024;
+  int keep_alive_seconds = 75;                 // how long a connection may be idle, before its first request too
+  int read_timeout_seconds = 60;               // for a request's head, and for its body as connection.h says
+  int write_timeout_seconds = 60;              // for a client that does not read its reply, likewise
+  std::vector<std::string> cors_origins = {};  // cors.h
+  std::string ssl_certificate_file;            // both: TLS; none: plain HTTP
+  std::string ssl_key_file;
 };
 
-// Thread-safe. No Access-Control-Allow-Origin header is ever sent, so no web page of another origin can read a reply.
-// What the layer below fixes and we cannot change: the body of every 404 is its own ("File Not Found"), so our text
-// goes into the header x-error; PUT and PATCH, and paths of more than 256 bytes or with a line break, get that 404 too;
-// bodies above 100 MiB get a 413 without a text; OPTIONS gets an empty 200; a missing or wrong key gets its own 401;
-// requests before set_ready() get its own 503; GET /sw.js gets a script that removes an old web interface; the Server
-// header says llama.cpp. A client that leaves while its request waits for a thread costs nothing; one that leaves later
-// is noticed by HttpRequest::disconnected. One that closes only its sending side counts as gone too.
+// Threads that come when all of HttpServerOptions::threads are busy.
+constexpr std::size_t kThreadsMore = 1024;
+
+// Thread-safe.
+//
+// Every request that is HTTP reaches Routes, whatever its method and path. The layer itself answers, in Assay's own
+// form and with a request id: 503 before set_ready(); 400 for what is no HTTP or whose length is ambiguous; 431, 414
+// and 413 for a head, a path and a body that are too large; 415 for a compressed body; 417; 408 for a client that is
+// too slow; and 503 above the limits below. Such replies are not in the metrics.
+//
+// A request is looked at twice: Routes::refuse_early sees its head, so a wrong key, path, method, media type or length
+// is answered before the body is read (and before 100 Continue), and Routes::handle sees the whole. A body is never
+// held beyond its limit; all bodies together are held to 4 times that or 256 MiB, whichever is more, then 503. When a
+// body was not read, the connection ends with the reply; after any other reply, an error too, it can go on.
+//
+// Limits: connections_max connections. One more is accepted and told 503 when its request comes; of those above there
+// are 256, and what is above them is closed. `threads` + kThreadsMore requests at work. More wait for a thread, up to
+// 1024, then 503. So a connection that is idle never keeps another from being served.
+//
+// A client that closes its connection is noticed by HttpRequest::disconnected. One that closes only its sending side
+// counts as gone too: a decision it asked for is not computed, but a request without a body is answered.
 class HttpServer {
  public:
   // Binds and listens. Until set_ready() every request gets 503. Errors: kInvalidArgument for options that make no
-  // sense, kIo when the address cannot be bound.
+  // sense, kNotFound for a file that cannot be read, kIo when the address cannot be bound.
   static Result<std::unique_ptr<HttpServer>> open(const HttpServerOptions& options);
   // As stop().
   ~HttpServer();
@@ -51,11 +70,11 @@ class HttpServer {
 
   // The port that is listened on; what was asked for, or what port 0 found.
   int port() const;
-  // Where clients find it, such as "http://127.0.0.1:8080".
+  // Where clients find it, such as "http://127.0.0.1:8080", "https://..." or "unix:///run/assay.sock".
   std::string address() const;
 
-  // Takes no more connections, lets the requests at work finish, and returns when all of them are answered.
-  // Idempotent. Do not call it from a request.
+  // Takes no more connections, closes those that are idle, lets the requests at work finish, and returns when all of
+  // them are answered. Idempotent. Do not call it from a request.
   void stop();
 
  private:

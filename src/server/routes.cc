@@ -1,23 +1,27 @@
-// A decision passes: path, method, media type, size, "can we decide at all", body, decider, reply. The first step that
-// fails answers. Only handle() touches the request's metrics, so each request is counted once.
+// A decision passes: path, method, key, media type, size, rate limit, "can we decide at all", body, decider, reply. The
+// first step that fails answers. Each request is counted once, by its Counted, when nobody has anything to do for it
+// any more: at the end of handle(), or of the stream that handle() left behind.
 #include "server/routes.h"
 
 #include <algorithm>
-#include <array>
+#include <charconv>
 #include <cmath>
 #include <exception>
 #include <new>
 #include <random>
+#include <utility>
 
 #include "base/log.h"
 #include "base/sha256.h"
+#include "server/systemone_error.h"
+#include "server/web_pages.h"
+#include "server/wire_json.h"
 #include "server/wire_reply.h"
 
 namespace assay::server {
 namespace {
 
 constexpr std::size_t kRequestIdCharsMax = 128;
-constexpr std::size_t kShownPathBytesMax = 200;
 constexpr std::size_t kClientHexDigits = 16;
 constexpr double kRetryAfterSecondsMax = 3600;
 
@@ -26,17 +30,6 @@ char ascii_lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - '
 bool equal_ignoring_case(std::string_view a, std::string_view b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](char x, char y) { return ascii_lower(x) == ascii_lower(y); });
-}
-
-const Route* find_route(std::string_view path) {
-  for (const Route& route : known_routes()) {
-    if (path == route.path) return &route;
-  }
-  return nullptr;
-}
-
-bool takes(const Route& route, const std::string& method) {
-  return method == route.method || (method == "HEAD" && std::string_view(route.method) == "GET");
 }
 
 bool is_sane_request_id(const std::string& id) {
@@ -56,66 +49,94 @@ std::uint64_t random_seed() {
   return (std::uint64_t{device()} << 32) | device();
 }
 
-// Letters to insert, remove or replace to come from `a` to `b`.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
-    }
-  }
-  return row[b.size()];
-}
-
-Error no_such_path(const HttpRequest& request) {
-  std::string message = "no route " + request.path.substr(0, kShownPathBytesMax);
-  const std::string nearest = nearest_path(request.path);
-  if (!nearest.empty()) {
-    message += "; did you mean " + std::string(find_route(nearest)->method) + " " + nearest + "?";
-  } else {
-    message += "; this server has";
-    for (const Route& route : known_routes()) message += std::string(" ") + route.method + " " + route.path;
-  }
-  return Error{ErrorCode::kNotFound, std::move(message), ""};
-}
-
-WireHeaders wire_headers(const HttpRequest& request) {
-  WireHeaders headers;
-  if (const std::string* timeout = find_header(request, "x-timeout-ms")) headers.timeout_ms = *timeout;
-  if (const std::string* priority = find_header(request, "x-priority")) headers.priority = *priority;
-  return headers;
-}
-
 // The value of Retry-After: whole seconds, at least 1, whatever was estimated.
 std::string retry_after_text(double seconds) {
   const double bounded = seconds > 1 ? std::min(seconds, kRetryAfterSecondsMax) : 1;  // NaN is 1
   return std::to_string(static_cast<int>(std::ceil(bounded)));
 }
 
-// Faults of ours: what happened goes to the log only.
-bool is_our_fault(ErrorCode code) { return code == ErrorCode::kInternal || code == ErrorCode::kIo; }
+bool is_post(const Route& route) { return std::string_view(route.method) == "POST"; }
+
+// What TypeSafe's and OpenAI's clients send, and nothing else there; SemIf's and SageMaker's callers have more ways.
+bool wants_bearer(const Route& route) {
+  return route.kind == RouteKind::kSystemOne || route.kind == RouteKind::kModels ||
+         route.kind == RouteKind::kDecisions || route.kind == RouteKind::kChat;
+}
+
+bool is_open(const Route& route) { return route.kind == RouteKind::kPage || is_open_path(route.path); }
+
+// Where the path has no wire of its own, and on System One's, errors are the general ones.
+bool has_general_errors(const Route& route) { return !is_post(route) || route.kind == RouteKind::kSystemOne; }
+
+Error too_large(std::uint64_t bytes, std::size_t bytes_max) {
+  return Error{ErrorCode::kTooLong,
+               "the body has " + std::to_string(bytes) + " bytes; the limit is " + std::to_string(bytes_max), ""};
+}
+
+// The number in a Content-Length header; 0 where there is none, or no number.
+std::uint64_t content_length(const HttpRequest& request) {
+  const std::string* text = find_header(request, "content-length");
+  std::uint64_t length = 0;
+  if (text == nullptr) return 0;
+  const auto [end, code] = std::from_chars(text->data(), text->data() + text->size(), length);
+  // More digits than any number has is a very long body too.
+  return code == std::errc::result_out_of_range ? ~std::uint64_t{0} : length;
+}
+
+WireSettings wire_settings(const RouteOptions& options, const ModelReport& model) {
+  WireSettings settings{.model_names = {model.id},
+                        .body_bytes_max = options.wire.body_bytes_max,
+                        .options_min = options.wire.options_min,
+                        .options_max = options.wire.options_max,
+                        .questions_max = options.wire.questions_max,
+                        .system_one_options_max = options.system_one_options_max,
+                        .system_one_levels_max = options.system_one_levels_max,
+                        .round_digits = options.round_digits};
+  for (const std::string& name : options.model_names) {
+    if (!settings.knows_model(name)) settings.model_names.push_back(name);
+  }
+  return settings;
+}
 
 }  // namespace
 
-const std::vector<Route>& known_routes() {
-  static const std::vector<Route> kRoutes = {{"/health", "GET"},  {"/ping", "GET"},       {"/v1/models", "GET"},
-                                             {"/metrics", "GET"}, {"/v1/decide", "POST"}, {"/invocations", "POST"}};
-  return kRoutes;
-}
+// One request in the metrics, from its beginning to its end.
+class Routes::Counted {
+ public:
+  Counted(const Routes& routes, std::string route)
+      : metrics_(routes.place_.metrics),
+        clock_(routes.clock_),
+        start_ns_(clock_.now_ns()),
+        finished_{.route = std::move(route)} {
+    metrics_.start_request();
+  }
+  ~Counted() {
+    try {
+      finished_.seconds = clock_.ms_since(start_ns_) / 1e3;
+      metrics_.finish_request(finished_);
+    } catch (...) {  // no memory for a count: the request itself was answered
+    }
+  }
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+
+  void say(int status, std::string readout) {
+    finished_.status = status;
+    finished_.readout = std::move(readout);
+  }
+
+ private:
+  Metrics& metrics_;
+  const Clock& clock_;
+  const std::int64_t start_ns_;
+  FinishedRequest finished_;
+};
 
 std::string client_of(const HttpRequest& request) {
-  const std::string* given = find_header(request, "authorization");
-  if (given == nullptr || given->empty()) given = find_header(request, "x-api-key");
-  if (given == nullptr) return "";
-  constexpr std::string_view kScheme = "Bearer ";
-  std::string_view key = *given;
-  if (key.starts_with(kScheme)) key.remove_prefix(kScheme.size());
-  return key.empty() ? "" : sha256_hex(key).substr(0, kClientHexDigits);
+  const std::string_view key = key_of(request, false);
+  // The scheme's name without a key names nobody.
+  if (key.empty() || equal_ignoring_case(key, "bearer")) return "";
+  return sha256_hex(key).substr(0, kClientHexDigits);
 }
 
 bool is_json_media_type(std::string_view content_type) {
@@ -125,49 +146,23 @@ bool is_json_media_type(std::string_view content_type) {
   return equal_ignoring_case(type, "application/json");
 }
 
-std::string nearest_path(std::string_view path) {
-  if (path.size() > kShownPathBytesMax) return "";
-  std::string lower(path);
-  std::transform(lower.begin(), lower.end(), lower.begin(), ascii_lower);
-  // What other servers call the same thing.
-  constexpr std::array<std::string_view, 5> kOtherNames = {"decision", "decide", "systemone", "semif", "classify"};
-  for (const std::string_view name : kOtherNames) {
-    if (lower.find(name) != std::string::npos) return "/v1/decide";
-  }
-  std::string nearest;
-  std::size_t least = 4;  // further away is no longer a slip
-  for (const Route& route : known_routes()) {
-    const std::size_t distance = edit_distance(lower, route.path);
-    if (distance >= least) continue;
-    least = distance;
-    nearest = route.path;
-  }
-  return nearest;
-}
-
 Routes::Routes(Decider& decider, Metrics& metrics, const Clock& clock, const RouteOptions& options)
-    : decider_(decider),
-      metrics_(metrics),
+    : place_{decider, metrics},
       clock_(clock),
       options_(options),
+      settings_(wire_settings(options, decider.report())),
+      wires_(settings_, decider.report()),
+      keys_(options.api_keys),
+      rate_limit_(options.rate_limit_per_minute, clock),
       request_id_seed_(options_.request_id_seed != 0 ? options_.request_id_seed : random_seed()) {}
 
 HttpReply Routes::handle(const HttpRequest& request) {
-  const std::int64_t start_ns = clock_.now_ns();
   try {
-    metrics_.start_request();
-    const std::string* given = find_header(request, "x-request-id");
-    const std::string id = given != nullptr && is_sane_request_id(*given) ? *given : new_request_id();
-    Served served = serve(request, id);
-    served.reply.headers.emplace_back("x-request-id", id);
-    if (served.reply.status == 503 || served.reply.status == 429) {
-      served.reply.headers.emplace_back("Retry-After", retry_after_text(served.retry_after_seconds));
-    }
-    metrics_.finish_request({.route = find_route(request.path) != nullptr ? request.path : "other",
-                             .readout = served.readout,
-                             .status = served.reply.status,
-                             .seconds = clock_.ms_since(start_ns) / 1e3});
-    return std::move(served.reply);
+    const Route* route = find_route(request.path);
+    // Owned here and, where the reply is a stream, by that: a request is over when the last of them is.
+    const auto counted = std::make_shared<Counted>(*this, route != nullptr ? route->path : "other");
+    const std::string id = id_of(request);
+    return finish(serve(route, request, id, counted), id, *counted);
   } catch (...) {
     // Even the error's text could not be made: what is left needs no memory.
     HttpReply empty;
@@ -176,109 +171,187 @@ HttpReply Routes::handle(const HttpRequest& request) {
   }
 }
 
-Routes::Served Routes::serve(const HttpRequest& request, const std::string& request_id) {
+std::optional<HttpReply> Routes::refuse_early(const HttpRequest& request) {
   try {
-    return serve_known(request, request_id);
-  } catch (const std::bad_alloc&) {
-    const Error error{ErrorCode::kOutOfMemory, "memory ran out while the request was answered", ""};
-    return refuse(error, http_status(error.code), request_id);
-  } catch (const std::exception& error) {
-    return refuse(Error{ErrorCode::kInternal, error.what(), ""}, 500, request_id);
+    const Route* route = find_route(request.path);
+    const std::string id = id_of(request);
+    std::optional<Served> refused = check_head(route, request, id);
+    if (!refused.has_value()) return std::nullopt;
+    Counted counted(*this, route != nullptr ? route->path : "other");
+    return finish(std::move(*refused), id, counted);
   } catch (...) {
-    return refuse(Error{ErrorCode::kInternal, "an exception of unknown type", ""}, 500, request_id);
+    return std::nullopt;  // handle() will say what it can
   }
 }
 
-Routes::Served Routes::serve_known(const HttpRequest& request, const std::string& request_id) {
-  const Route* route = find_route(request.path);
-  if (route == nullptr) return refuse(no_such_path(request), 404, request_id);
-  if (!takes(*route, request.method)) {
-    const std::string allowed = std::string_view(route->method) == "GET" ? "GET, HEAD" : route->method;
-    Served served = refuse(invalid_argument("", request.path + " takes " + allowed), 405, request_id);
-    served.reply.headers.emplace_back("Allow", allowed);
+HttpReply Routes::finish(Served served, const std::string& id, Counted& counted) {
+  served.reply.headers.emplace_back("x-request-id", id);
+  served.reply.headers.emplace_back("x-typesafe-request-id", id);
+  if (served.reply.status == 503 || served.reply.status == 429) {
+    served.reply.headers.emplace_back("Retry-After", retry_after_text(served.retry_after_seconds));
+  }
+  if (served.reply.status == 401) served.reply.headers.emplace_back("WWW-Authenticate", "Bearer");
+  counted.say(served.reply.status, std::move(served.readout));
+  return std::move(served.reply);
+}
+
+Routes::Served Routes::serve(const Route* route, const HttpRequest& request, const std::string& id,
+                             const std::shared_ptr<Counted>& counted) {
+  Error error{ErrorCode::kInternal, "an exception of unknown type", ""};
+  try {
+    std::optional<Served> refused = check_head(route, request, id);
+    if (refused.has_value()) return std::move(*refused);
+    return is_post(*route) ? decide(*route, request, id, counted) : Served{.reply = page(*route)};
+  } catch (const std::bad_alloc&) {
+    error = Error{ErrorCode::kOutOfMemory, "memory ran out while the request was answered", ""};
+  } catch (const std::exception& thrown) {
+    error.message = thrown.what();
+  } catch (...) {  // its text above is all that is known
+  }
+  return refuse(route, error, id);
+}
+
+// All that needs no body, nor anything but this object's own settings.
+std::optional<Routes::Served> Routes::check_head(const Route* route, const HttpRequest& request,
+                                                 const std::string& id) {
+  if (route == nullptr) {
+    place_.metrics.count_refusal(ErrorCode::kNotFound);
+    Served served;
+    served.reply.status = 404;
+    served.reply.body = no_such_path_body(no_route_text(request.path));
     return served;
   }
-  if (request.path == "/health") return {.reply = health_reply()};
-  if (request.path == "/ping") return {.reply = ping_reply()};
-  HttpReply reply;
-  if (request.path == "/v1/models") {
-    reply.body = models_body(decider_.report());
-    return {.reply = std::move(reply)};
+  if (!takes(*route, request.method)) return refuse_method(*route, id);
+  if (!is_open(*route)) {
+    const Status allowed = keys_.check(request, wants_bearer(*route));
+    if (!allowed.ok()) return refuse(route, allowed.error(), id);
   }
-  if (request.path == "/metrics") {
-    reply.content_type = kMetricsMediaType;
-    reply.body = metrics_.text(decider_.stats());
-    return {.reply = std::move(reply)};
-  }
-  return decide(request, request_id);
-}
-
-// What can be said before the body is read. Too large is 413 here, though too long is 400 once it is read.
-Status Routes::check_decide(const HttpRequest& request) const {
+  if (!is_post(*route)) return std::nullopt;
   const std::string* type = find_header(request, "content-type");
   if (type == nullptr || !is_json_media_type(*type)) {
-    return Error{ErrorCode::kMediaType, "the body must be application/json; say so in the Content-Type header", ""};
+    const Error error{ErrorCode::kMediaType, "the body must be application/json; say so in the Content-Type header",
+                      ""};
+    return refuse(route, error, id);
   }
-  const std::size_t bytes_max = options_.wire.body_bytes_max;
-  if (request.body.size() > bytes_max) {
-    return Error{
-        ErrorCode::kTooLong,
-        "the body has " + std::to_string(request.body.size()) + " bytes; the limit is " + std::to_string(bytes_max),
-        ""};
+  const std::uint64_t bytes = content_length(request);
+  if (bytes > settings_.body_bytes_max) return refuse(route, too_large(bytes, settings_.body_bytes_max), id);
+  return std::nullopt;
+}
+
+Routes::Served Routes::refuse_method(const Route& route, const std::string& id) {
+  const std::string allowed = allowed_methods(route);
+  const std::string message = std::string(route.path) + " takes " + allowed;
+  Served served = refuse(&route, invalid_argument("", message), id);
+  served.reply.status = 405;
+  if (has_general_errors(route)) served.reply.body = no_such_method_body(message);
+  served.reply.headers.emplace_back("Allow", allowed);
+  return served;
+}
+
+// An error that is not the body's. Too large is 413 on every path, though too long can be 400 once a body is read.
+Routes::Served Routes::refuse(const Route* route, const Error& error, const std::string& id) {
+  const RouteKind kind = route != nullptr ? route->kind : RouteKind::kSystemOne;
+  Served served = served_of(refuse_decision(place_, wires_.of_route(kind), error, id));
+  served.reply.status = http_status(error.code);
+  return served;
+}
+
+Routes::Served Routes::served_of(DecisionOutcome outcome) {
+  Served served{.reply = {}, .readout = std::move(outcome.readout), .retry_after_seconds = outcome.retry_after_seconds};
+  served.reply.status = outcome.status;
+  served.reply.body = std::move(outcome.body);
+  return served;
+}
+
+// What is left to check once the body is there, before it is parsed.
+Status Routes::check_body(const HttpRequest& request) {
+  if (request.body.size() > settings_.body_bytes_max) return too_large(request.body.size(), settings_.body_bytes_max);
+  if (const std::optional<double> wait = rate_limit_.take(client_of(request)); wait.has_value()) {
+    return Error{ErrorCode::kTooBusy, "too many requests from this client; the limit is a number of them a minute", "",
+                 *wait};
   }
   if (draining_.load()) return Error{ErrorCode::kUnavailable, "the server is shutting down", ""};
-  if (!decider_.healthy()) return Error{ErrorCode::kUnavailable, "the model has failed; a restart is needed", ""};
+  if (!place_.decider.healthy()) return Error{ErrorCode::kUnavailable, "the model has failed; a restart is needed", ""};
   return {};
 }
 
-Routes::Served Routes::decide(const HttpRequest& request, const std::string& request_id) {
-  const Status checked = check_decide(request);
-  if (!checked.ok()) return refuse(checked.error(), http_status(checked.error().code), request_id);
-  Result<Served> served = decide_body(request);
-  if (served.ok()) return std::move(served).value();
-  return refuse(served.error(), semif_status(served.error().code), request_id);
-}
-
-Result<Routes::Served> Routes::decide_body(const HttpRequest& request) {
-  Result<WireRequest> wire = parse_semif_request(request.body, options_.wire, wire_headers(request));
-  if (!wire.ok()) return wire.error();
-  wire->request.client = client_of(request);
-  wire->request.cancelled = request.disconnected;
-  const Result<DecisionReply> decided = decider_.decide(wire->request);
-  if (!decided.ok()) return semif_error(wire.value(), decided.error());
-  Result<std::string> text = semif_reply(wire.value(), decided.value(), decider_.report());
-  if (!text.ok()) return text.error();
-  metrics_.count_reply(decided.value());
-  Served served{.reply = {}, .readout = readout_name(decided->answers.front().readout)};
-  served.reply.body = std::move(text).value();
-  return served;
-}
-
-Routes::Served Routes::refuse(Error error, int status, const std::string& request_id) {
-  metrics_.count_refusal(error.code);
-  if (is_our_fault(error.code)) {
-    log_line(LogLevel::kError, "request " + request_id + ": " + error.message);
-    error.message = "the request failed by a fault of the server; its log has the reason under this x-request-id";
-    error.field.clear();
+Routes::Served Routes::decide(const Route& route, const HttpRequest& request, const std::string& id,
+                              const std::shared_ptr<Counted>& counted) {
+  const Status checked = check_body(request);
+  if (!checked.ok()) return refuse(&route, checked.error(), id);
+  const Wire* wire = wires_.of_body(route.kind, request.body);
+  if (wire == nullptr) {
+    const Result<Value> json = parse_json(request.body);
+    return refuse(&route, json.ok() ? invalid_argument("", kNoKnownShape) : json.error(), id);
   }
-  Served served;
-  served.retry_after_seconds = error.retry_after_seconds;
-  served.reply.status = status;
-  served.reply.body = error_body(error);
+  std::variant<ParsedWire, WireRefusal> read = wire->parse(request);
+  if (WireRefusal* refused = std::get_if<WireRefusal>(&read)) {
+    place_.metrics.count_refusal(refused->code);
+    return served_of({.status = refused->status,
+                      .body = std::move(refused->body),
+                      .retry_after_seconds = refused->retry_after_seconds});
+  }
+  ParsedWire& parsed = std::get<ParsedWire>(read);
+  parsed.request.client = client_of(request);
+  parsed.request.cancelled = request.disconnected;
+  if (parsed.write_answer && wants_event_stream(request)) return stream(*wire, std::move(parsed), id, counted);
+  Served served = served_of(make_decision(place_, *wire, parsed, id));
+  if (served.reply.status == 200) served.reply.content_type = parsed.content_type;
   return served;
+}
+
+// The reply's status is sent before the decision is made; what became of it is told in the last event, and counted.
+Routes::Served Routes::stream(const Wire& wire, ParsedWire parsed, const std::string& id,
+                              const std::shared_ptr<Counted>& counted) {
+  Served served;
+  served.reply.content_type = kEventStreamType;
+  served.reply.headers = {{"Cache-Control", "no-store"}, {"X-Accel-Buffering", "no"}};
+  served.reply.stream = [this, &wire, parsed = std::move(parsed), id, counted](const BodyWriter& write) mutable {
+    try {
+      DecisionOutcome outcome = stream_decision(place_, wire, parsed, id, write);
+      counted->say(outcome.status, std::move(outcome.readout));
+    } catch (...) {  // no memory left even for an event; the stream ends without its last one
+      counted->say(500, "none");
+    }
+  };
+  return served;
+}
+
+HttpReply Routes::page(const Route& route) const {
+  HttpReply reply;
+  switch (route.kind) {
+    case RouteKind::kHealth:
+      return health_reply();
+    case RouteKind::kPing:
+      return ping_reply();
+    case RouteKind::kMetrics:
+      reply.content_type = kMetricsMediaType;
+      reply.body = place_.metrics.text(place_.decider.stats());
+      return reply;
+    case RouteKind::kPage: {
+      const std::optional<WebPage> page = web_page(route.path);
+      reply.content_type = page->content_type;
+      reply.body = page->body;
+      reply.headers = {{"Content-Security-Policy", kWebPolicy}, {"X-Content-Type-Options", "nosniff"}};
+      return reply;
+    }
+    default:
+      reply.body = models_body(place_.decider.report(), settings_.model_names);
+      return reply;
+  }
 }
 
 std::string Routes::status_word() const {
   if (draining_.load()) return "draining";
-  return decider_.healthy() ? "ok" : "failed";
+  return place_.decider.healthy() ? "ok" : "failed";
 }
 
 HttpReply Routes::health_reply() const {
-  const EngineStats engine = decider_.stats();
+  const EngineStats engine = place_.decider.stats();
   const Health health{.status = status_word(),
-                      .context_tokens = decider_.report().context_tokens,
+                      .context_tokens = place_.decider.report().context_tokens,
                       .limits = options_.wire,
-                      .in_flight = decider_.in_flight(),
+                      .in_flight = place_.decider.in_flight(),
                       .queued = engine.queued,
                       .running = engine.running};
   HttpReply reply;
@@ -295,7 +368,10 @@ HttpReply Routes::ping_reply() const {
   return reply;
 }
 
-std::string Routes::new_request_id() {
+// The client's own id where it can stand in a header and a log, else a new one.
+std::string Routes::id_of(const HttpRequest& request) {
+  const std::string* given = find_header(request, "x-request-id");
+  if (given != nullptr && is_sane_request_id(*given)) return *given;
   std::uint64_t bits = scrambled(request_id_seed_ + request_ids_given_.fetch_add(1) * 0x9E3779B97F4A7C15u);
   std::string id(16, '0');
   for (std::size_t i = id.size(); i-- > 0; bits >>= 4) id[i] = "0123456789abcdef"[bits & 15];

@@ -4,15 +4,20 @@
 //   Routes routes(decider, metrics, clock, {});
 //   HttpReply reply = routes.handle({.method = "GET", .path = "/health", .headers = {}, .body = ""});
 //
-//   GET  /health        state of the server and the limits of one request; 503 when it cannot decide
-//   GET  /ping          200 or 503, for SageMaker and load balancers
-//   GET  /v1/models     the loaded model
-//   GET  /metrics       Prometheus text
-//   POST /v1/decide     SemIf's body (wire.h)
-//   POST /invocations   the same, SageMaker's path
+//   GET  /health                    state of the server and the limits of one request; 503 when it cannot decide
+//   GET  /ping                      200 or 503, for SageMaker and load balancers
+//   GET  /v1/models                 the loaded model and the names it answers to
+//   GET  /metrics                   Prometheus text
+//   GET  /docs, /openapi.json, …    pages for people and tools (web_pages.h)
+//   POST /v1/systemone              System One (systemone_wire.h); also /api/v1/systemone and /api/alpha/decisions
+//   POST /v1/decisions, /decisions  OpenAI decisions (openai_decisions.h), or System One where the body has a state
+//   POST /v1/chat/completions       a chat completion that is one decision (chat_decide.h)
+//   POST /v1/decide                 SemIf's body (wire.h)
+//   POST /invocations               SageMaker's path: whichever of these wires the body is written for
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,24 +26,28 @@
 
 #include "assay/decider.h"
 #include "base/clock.h"
+#include "server/api_keys.h"
+#include "server/decision_call.h"
 #include "server/http_message.h"
 #include "server/metrics.h"
-#include "server/wire.h"
+#include "server/rate_limit.h"
+#include "server/route_table.h"
+#include "server/wires.h"
 
 namespace assay::server {
 
 struct RouteOptions {
   WireOptions wire;
+  // Names that a request may call the model by, beside the model's own id.
+  std::vector<std::string> model_names = {"jev-latest", "jev-preview"};
+  std::vector<std::string> api_keys = {};  // empty: everyone may ask
+  double rate_limit_per_minute = 0;        // decisions of one client; 0: no limit
+  std::size_t system_one_options_max = 255;
+  std::size_t system_one_levels_max = 10;
+  int round_digits = 0;  // of System One's and OpenAI's numbers; 0: not rounded
   // Start of the generated request ids; 0: taken from the system's random source. Tests set it.
   std::uint64_t request_id_seed = 0;
 };
-
-// A path that this server knows and the method it takes ("GET" or "POST"; HEAD goes where GET goes).
-struct Route {
-  const char* path;
-  const char* method;
-};
-const std::vector<Route>& known_routes();
 
 // Thread-safe. Keeps references to the decider, the metrics and the clock, which must outlive it.
 class Routes {
@@ -47,44 +56,58 @@ class Routes {
   Routes(const Routes&) = delete;
   Routes& operator=(const Routes&) = delete;
 
-  // Answers any request; blocks while a decision is computed; lets no exception out. Every reply has an x-request-id
-  // header: the client's own when it is 1..128 visible ASCII characters, else a new one. Every 429 and 503 has
-  // Retry-After: whole seconds, at least 1. Errors are {"error", "code", …} (wire_reply.h): 400, 404, 405 with Allow,
-  // 413, 415, 429, 499, 500, 503 and 504 as semif_status() says. Texts of our own faults go to the log, not to the
-  // client.
+  // Answers any request; blocks while a decision is computed; lets no exception out. Every reply has the headers
+  // x-request-id and x-typesafe-request-id: the client's own id when it is 1..128 visible ASCII characters, else a new
+  // one. Every 429 and 503 has Retry-After: whole seconds, at least 1. What is checked comes in this order: path,
+  // method, key, media type, size, rate limit, whether decisions can be made at all, body. Errors are in the form of
+  // the path's wire; where a path has none, as no_such_path_body() and system_one_refusal() say. Texts of our own
+  // faults go to the log, not to the client.
+  //
+  // A decision whose request accepts text/event-stream is streamed: the reply comes back at once, and `stream` decides.
+  // It needs the decider, the metrics and the wires until it has been called or dropped.
   HttpReply handle(const HttpRequest& request);
 
-  // What can be said before the body is there, from the method, the path and the headers alone: no such route or method,
-  // a missing or wrong key, too many requests with one key, a media type, a Content-Length above the limit. Nothing: go
-  // on and read the body. handle() checks all of it again, so that calling this is never needed. Such a refusal is
-  // counted in the metrics as handle() counts.
+  // What can be said before the body is there, from the method, the path and the headers alone: no such route or
+  // method, a missing or wrong key, a media type, a Content-Length above the limit. Nothing: go on and read the body.
+  // handle() checks all of it again, so that calling this is never needed, and calling it costs no part of a rate
+  // limit. Such a refusal is counted in the metrics as handle() counts.
   std::optional<HttpReply> refuse_early(const HttpRequest& request);
 
   // From now on health and ping say 503, and so do new decisions. Idempotent.
   void set_draining() { draining_.store(true); }
 
  private:
+  class Counted;
   struct Served {
     HttpReply reply;
     std::string readout = "none";    // for the metrics
     double retry_after_seconds = 0;  // of an error; 0: not known
   };
 
-  Served serve(const HttpRequest& request, const std::string& request_id);
-  Served serve_known(const HttpRequest& request, const std::string& request_id);
-  Served decide(const HttpRequest& request, const std::string& request_id);
-  Result<Served> decide_body(const HttpRequest& request);
-  Status check_decide(const HttpRequest& request) const;
-  Served refuse(Error error, int status, const std::string& request_id);
+  Served serve(const Route* route, const HttpRequest& request, const std::string& id,
+               const std::shared_ptr<Counted>& counted);
+  std::optional<Served> check_head(const Route* route, const HttpRequest& request, const std::string& id);
+  Served refuse_method(const Route& route, const std::string& id);
+  Served refuse(const Route* route, const Error& error, const std::string& id);
+  static Served served_of(DecisionOutcome outcome);
+  Status check_body(const HttpRequest& request);
+  Served decide(const Route& route, const HttpRequest& request, const std::string& id,
+                const std::shared_ptr<Counted>& counted);
+  Served stream(const Wire& wire, ParsedWire parsed, const std::string& id, const std::shared_ptr<Counted>& counted);
+  HttpReply page(const Route& route) const;
+  static HttpReply finish(Served served, const std::string& id, Counted& counted);
   HttpReply health_reply() const;
   HttpReply ping_reply() const;
   std::string status_word() const;
-  std::string new_request_id();
+  std::string id_of(const HttpRequest& request);
 
-  Decider& decider_;
-  Metrics& metrics_;
+  const DecisionPlace place_;
   const Clock& clock_;
   const RouteOptions options_;
+  const WireSettings settings_;
+  const Wires wires_;
+  const ApiKeys keys_;
+  RateLimit rate_limit_;
   const std::uint64_t request_id_seed_;
   std::atomic<std::uint64_t> request_ids_given_{0};
   std::atomic<bool> draining_{false};
@@ -96,7 +119,5 @@ class Routes {
 std::string client_of(const HttpRequest& request);
 // True for application/json with or without parameters, in any case.
 bool is_json_media_type(std::string_view content_type);
-// The known path that a client most likely meant; empty when none is near.
-std::string nearest_path(std::string_view path);
 
 }  // namespace assay::server

@@ -2,10 +2,8 @@
 // caller puts its own part of the path before it. So no path is built while all is well.
 #include "server/wire.h"
 
-#include <charconv>
 #include <optional>
 #include <set>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -101,7 +99,19 @@ Result<QuestionType> read_type(const Value& decision, const std::vector<Option>&
   return QuestionType::kYesNo;
 }
 
-Result<Question> read_question(const Value& decision, const WireOptions& limits) {
+// The x_ fields of a decision, and those at the top that hold for every one.
+Status read_own_fields(const Value& decision, const WireOptions& limits, const QuestionFields& all,
+                       Question& question) {
+  QuestionFields own;
+  for (const Value::Member& member : *decision.object()) {
+    const std::optional<Status> read = read_question_field(member, own);
+    if (read.has_value() && !read->ok()) return below(".", read->error());
+  }
+  const Status applied = apply_question_fields(all, own, limits.options_max, question);
+  return applied.ok() ? applied : below(".", applied.error());
+}
+
+Result<Question> read_question(const Value& decision, const WireOptions& limits, const QuestionFields& fields) {
   Result<std::string> id = read_text(decision, "id");
   if (!id.ok()) return id.error();
   Result<std::string> text = read_text(decision, "question");
@@ -110,10 +120,13 @@ Result<Question> read_question(const Value& decision, const WireOptions& limits)
   if (!options.ok()) return options.error();
   const Result<QuestionType> type = read_type(decision, *options);
   if (!type.ok()) return type.error();
-  return Question{.id = std::move(id).value(),
-                  .text = std::move(text).value(),
-                  .type = type.value(),
-                  .options = std::move(options).value()};
+  Question question{.id = std::move(id).value(),
+                    .text = std::move(text).value(),
+                    .type = type.value(),
+                    .options = std::move(options).value()};
+  const Status applied = read_own_fields(decision, limits, fields, question);
+  if (!applied.ok()) return applied.error();
+  return question;
 }
 
 // Checks the state where it lies and gives a pointer to it, because it can be most of the body.
@@ -130,9 +143,10 @@ Result<const Value*> read_state(const Value& decision) {
 }
 
 // Adds one decision to the request. The first one gives the state, the others must have the same.
-Status read_decision(const Value& decision, const WireOptions& limits, DecisionRequest& request) {
+Status read_decision(const Value& decision, const WireOptions& limits, const QuestionFields& fields,
+                     DecisionRequest& request) {
   if (!decision.is_object()) return invalid_argument("", "must be an object");
-  Result<Question> question = read_question(decision, limits);
+  Result<Question> question = read_question(decision, limits, fields);
   if (!question.ok()) return question.error();
   for (const Question& earlier : request.questions) {
     if (earlier.id == question->id) return invalid_argument(".id", "is the id of an earlier decision too");
@@ -148,7 +162,8 @@ Status read_decision(const Value& decision, const WireOptions& limits, DecisionR
   return {};
 }
 
-Status read_decisions(const Value& list, const WireOptions& limits, DecisionRequest& request) {
+Status read_decisions(const Value& list, const WireOptions& limits, const QuestionFields& fields,
+                      DecisionRequest& request) {
   if (list.array() == nullptr || list.array()->empty()) {
     return invalid_argument("decisions", "must be a non-empty array");
   }
@@ -159,92 +174,20 @@ Status read_decisions(const Value& list, const WireOptions& limits, DecisionRequ
                  "decisions"};
   }
   for (std::size_t i = 0; i < count; ++i) {
-    const Status read = read_decision((*list.array())[i], limits, request);
+    const Status read = read_decision((*list.array())[i], limits, fields, request);
     if (!read.ok()) return below(element("decisions", i), read.error());
   }
   return {};
 }
 
-Status read_flag(const Value::Member& member, bool& flag) {
-  if (member.second.boolean() == nullptr) return invalid_argument(member.first, "must be true or false");
-  flag = *member.second.boolean();
-  return {};
-}
-
-Status read_readout(const Value& value, DecisionRequest& request) {
-  const std::string name = value.string() == nullptr ? "" : *value.string();
-  const std::optional<Readout> readout = readout_from_name(name);
-  if (!readout.has_value() || *readout == Readout::kHead) {
-    return invalid_argument("x_readout", "must be \"auto\", \"letters\" or \"text\"");
-  }
-  request.readout = *readout;
-  return {};
-}
-
-Status read_layout(const Value& value, DecisionRequest& request) {
-  const std::string name = value.string() == nullptr ? "" : *value.string();
-  const std::optional<Layout> layout = layout_from_name(name);
-  if (!layout.has_value()) {
-    return invalid_argument("x_layout", "must be \"auto\", \"state_first\" or \"question_first\"");
-  }
-  request.layout = *layout;
-  return {};
-}
-
-Status read_priority(const std::string& field, const std::string& name, DecisionRequest& request) {
-  const std::optional<Priority> priority = priority_from_name(name);
-  if (!priority.has_value()) return invalid_argument(field, "must be \"interactive\" or \"bulk\"");
-  request.priority = *priority;
-  return {};
-}
-
-// The number that fills the whole text. No text of a number too large for a double is one.
-std::optional<double> number_of(const std::string& text) {
-  double number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, code] = std::from_chars(text.data(), end, number);
-  if (code != std::errc() || rest != end) return std::nullopt;
-  return number;
-}
-
-std::optional<double> number_of(const Value& value) {
-  if (value.number() != nullptr) return *value.number();
-  return value.integer() == nullptr ? std::nullopt : number_of(value.integer()->digits);
-}
-
-Status read_timeout(const std::string& field, std::optional<double> timeout_ms, DecisionRequest& request) {
-  // Written so that NaN, which a header can spell, is refused.
-  const bool good = timeout_ms.has_value() && *timeout_ms > 0 && *timeout_ms <= kTimeoutMsMax;
-  if (!good) {
-    return invalid_argument(field, "must be a number above 0 and at most " +
-                                       std::to_string(static_cast<int>(kTimeoutMsMax)) +
-                                       " (milliseconds); leave it out for the server's own");
-  }
-  request.timeout_ms = *timeout_ms;
-  return {};
-}
-
-// A setting that is Assay's own and not a decision; nothing when the key is none.
-std::optional<Status> read_setting(const Value::Member& member, DecisionRequest& request) {
-  const auto& [key, value] = member;
-  if (key == "timeout_ms" || key == "x_timeout_ms") return read_timeout(key, number_of(value), request);
-  if (key == "x_priority") return read_priority(key, value.string() == nullptr ? "" : *value.string(), request);
-  if (key == "x_readout") return read_readout(value, request);
-  if (key == "x_layout") return read_layout(value, request);
-  if (key == "x_explain") return read_flag(member, request.explain);
-  if (key == "x_hidden_state") return read_flag(member, request.hidden_state);
-  if (key == "x_receipt") return read_flag(member, request.receipt);
-  return std::nullopt;
-}
-
 // Everything at the top but the decisions themselves.
-Status read_settings(const Value& top, DecisionRequest& request) {
-  if (top.find("timeout_ms") != nullptr && top.find("x_timeout_ms") != nullptr) {
-    return invalid_argument("x_timeout_ms", "is another name of timeout_ms; give one of them");
-  }
+Status read_settings(const Value& top, DecisionRequest& request, QuestionFields& fields) {
+  if (const Status one = check_one_timeout(top); !one.ok()) return one;
   for (const Value::Member& member : *top.object()) {
     const std::string& key = member.first;
-    if (const std::optional<Status> read = read_setting(member, request); read.has_value()) {
+    std::optional<Status> read = read_request_field(member, request);
+    if (!read.has_value()) read = read_question_field(member, fields);
+    if (read.has_value()) {
       if (!read->ok()) return *read;
     } else if (key != "decision" && key != "decisions" && !key.starts_with("x_")) {
       return invalid_argument(key.substr(0, 100),
@@ -255,20 +198,13 @@ Status read_settings(const Value& top, DecisionRequest& request) {
   return {};
 }
 
-Status read_headers(const WireHeaders& headers, DecisionRequest& request) {
-  if (headers.timeout_ms.has_value()) {
-    const Status read = read_timeout("x-timeout-ms", number_of(*headers.timeout_ms), request);
-    if (!read.ok()) return read;
-  }
-  return headers.priority.has_value() ? read_priority("x-priority", *headers.priority, request) : Status();
-}
-
 Result<WireRequest> read_request(const Value& top, const WireOptions& limits, const WireHeaders& headers) {
   if (!top.is_object()) return invalid_argument("", "the body must be a JSON object with decision or decisions");
   WireRequest wire;
   // First the headers, then the body's fields over them.
-  Status settings = read_headers(headers, wire.request);
-  if (settings.ok()) settings = read_settings(top, wire.request);
+  QuestionFields fields;
+  Status settings = read_wire_headers(headers, wire.request);
+  if (settings.ok()) settings = read_settings(top, wire.request, fields);
   if (!settings.ok()) return settings.error();
   const Value* one = top.find("decision");
   const Value* many = top.find("decisions");
@@ -276,8 +212,8 @@ Result<WireRequest> read_request(const Value& top, const WireOptions& limits, co
     return invalid_argument("", "the body must hold exactly one of decision and decisions");
   }
   wire.single = one != nullptr;
-  const Status read =
-      wire.single ? read_decision(*one, limits, wire.request) : read_decisions(*many, limits, wire.request);
+  const Status read = wire.single ? read_decision(*one, limits, fields, wire.request)
+                                  : read_decisions(*many, limits, fields, wire.request);
   if (!read.ok()) return wire.single ? below("decision", read.error()) : read.error();
   return wire;
 }
@@ -305,21 +241,22 @@ Result<WireRequest> parse_semif_request(std::string_view body, const WireOptions
   return error;
 }
 
-Error semif_error(const WireRequest& wire, Error error) {
+Error semif_error(bool single, Error error) {
   const std::string from = error.field;
-  std::string root = wire.single ? "decision" : "decisions[0]";
+  std::string root = single ? "decision" : "decisions[0]";
   std::string rest;
   if (from == "state" || from.starts_with("state.") || from.starts_with("state[")) {
     rest = "." + from;
   } else if (const std::size_t close = from.find(']'); from.starts_with("questions[") && close != std::string::npos) {
-    if (!wire.single) root = "decisions" + from.substr(9, close - 8);
+    if (!single) root = "decisions" + from.substr(9, close - 8);
     rest = from.substr(close + 1);
     if (rest == ".text") rest = ".question";
+    if (rest == ".permute") rest = ".x_permute";
   } else if (from == "readout" || from == "layout" || from == "hidden_state" || from == "receipt" ||
-             from == "priority") {
+             from == "allowed_mass" || from == "priority") {
     root = "x_" + from;
   } else if (from == "questions") {
-    root = wire.single ? "decision" : "decisions";
+    root = single ? "decision" : "decisions";
   } else {
     return error;
   }

@@ -7,12 +7,12 @@
 // or {"decisions": [ ... ]}: several questions on one state. docs/http.md has every field.
 
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "assay/decision.h"
+#include "server/wire_fields.h"
 
 namespace assay::server {
 
@@ -24,31 +24,20 @@ struct WireOptions {
   std::size_t questions_max = 256;  // entries of `decisions`
 };
 
-// The longest deadline that a request may name: an hour.
-inline constexpr double kTimeoutMsMax = 3'600'000;
-
-// What a request may say in its headers instead of its body, as the texts that came. The body's field wins, but a text
-// that is no good is refused all the same.
-struct WireHeaders {
-  std::optional<std::string> timeout_ms;  // x-timeout-ms: a decimal number
-  std::optional<std::string> priority;    // x-priority
-};
-
 struct WireRequest {
   DecisionRequest request;
   bool single = true;  // the body had `decision`; false: `decisions`
 };
 
 // Reads a body. Everything that needs no model is checked here: exactly one of `decision` and `decisions`; no other
-// top-level key but `timeout_ms` and those that begin with x_ (x_readout, x_layout, x_explain, x_hidden_state,
-// x_receipt, x_priority and x_timeout_ms are understood, others ignored); a timeout above 0 and at most kTimeoutMsMax;
-// `id` and `question` non-empty strings; `state` a non-empty string, object or array, the same in all decisions;
-// options with unique, non-empty string ids and a string, null or no description. Unknown fields inside a decision are
-// ignored. `type` may say choice, yes_no or scale; without it the option ids decide: two that say yes and no or true
-// and false in any case make yes_no, "0", "1", … "k-1" with k >= 3 make scale, all else is choice. `client` and
-// `cancelled` stay empty: no body can set them.
-// Errors: kInvalidArgument, or kTooLong above a limit; field is the path, such as "decisions[1].options[2].id", or the
-// header's name, and the message begins with it.
+// top-level key but `timeout_ms` and those that begin with x_ (those of wire_fields.h are understood, others ignored);
+// a timeout above 0 and at most kTimeoutMsMax; `id` and `question` non-empty strings; `state` a non-empty string,
+// object or array, the same in all decisions; options with unique, non-empty string ids and a string, null or no
+// description. Unknown fields inside a decision are ignored. `type` may say choice, yes_no or scale; without it the
+// option ids decide: two that say yes and no or true and false in any case make yes_no, "0", "1", … "k-1" with k >= 3
+// make scale, all else is choice. `client` and `cancelled` stay empty: no body can set them. Errors: kInvalidArgument,
+// or kTooLong above a limit; field is the path, such as "decisions[1].options[2].id", or the header's name, and the
+// message begins with it.
 Result<WireRequest> parse_semif_request(std::string_view body, const WireOptions& options,
                                         const WireHeaders& headers = {});
 
@@ -57,9 +46,9 @@ Result<WireRequest> parse_semif_request(std::string_view body, const WireOptions
 QuestionType implied_question_type(const std::vector<Option>& options);
 
 // A decider's error in this wire's terms: a field "questions[1].options[2].id" becomes "decisions[1].options[2].id",
-// or "decision.options[2].id" for a single decision; "state", "questions[0].text" and the settings' names are
+// or "decision.options[2].id" for a `single` decision; "state", "questions[0].text" and the settings' names are
 // translated alike.
-Error semif_error(const WireRequest& wire, Error error);
+Error semif_error(bool single, Error error);
 
 // The HTTP status of an error on this wire: 400 for too long, as SemIf answers; http_status() for the rest.
 int semif_status(ErrorCode code);

@@ -9,38 +9,11 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "base/utf8.h"
+#include "server/reply_values.h"
 #include "server/wire_json.h"
 
 namespace assay::server {
 namespace {
-
-bool finite(const OptionAnswer& option) {
-  const auto token_finite = [](const TokenScore& token) {
-    return std::isfinite(token.log_prob) && std::isfinite(token.prior_log_prob);
-  };
-  return std::isfinite(option.probability) && std::isfinite(option.score) && std::isfinite(option.log_prob) &&
-         std::isfinite(option.prior_log_prob) && std::all_of(option.tokens.begin(), option.tokens.end(), token_finite);
-}
-
-bool finite(const Answer& answer) {
-  const auto option_finite = [](const OptionAnswer& option) { return finite(option); };
-  const auto value_finite = [](float value) { return std::isfinite(value); };
-  return std::isfinite(answer.allowed_mass.value_or(0)) &&
-         std::all_of(answer.options.begin(), answer.options.end(), option_finite) &&
-         std::all_of(answer.hidden_state.begin(), answer.hidden_state.end(), value_finite);
-}
-
-// Every double of a reply that is written anywhere below.
-Status check_finite(const DecisionReply& reply) {
-  for (const Answer& answer : reply.answers) {
-    if (finite(answer)) continue;
-    return Error{ErrorCode::kNonfiniteLogits,
-                 "the model gave a number that is not finite for \"" + answer.question_id + "\"", ""};
-  }
-  if (std::isfinite(reply.queue_ms) && std::isfinite(reply.compute_ms)) return {};
-  return Error{ErrorCode::kInternal, "a time of the reply is not finite", ""};
-}
 
 template <typename Items, typename Convert>
 Value list_of(const Items& items, Convert convert) {
@@ -48,37 +21,6 @@ Value list_of(const Items& items, Convert convert) {
   list.reserve(items.size());
   for (const auto& item : items) list.push_back(convert(item));
   return Value(std::move(list));
-}
-
-Value token_list(const std::vector<std::int32_t>& tokens) {
-  return list_of(tokens, [](std::int32_t token) { return count_value(token); });
-}
-
-Value token_score(const TokenScore& token) {
-  Value::Object object = {{"token", count_value(token.token)}, {"piece", text_value(token.piece)}};
-  // A piece can be a part of a character; then its bytes are the truth.
-  if (first_invalid_utf8(token.piece).has_value()) {
-    object.emplace_back("bytes",
-                        list_of(token.piece, [](char byte) { return count_value(static_cast<unsigned char>(byte)); }));
-  }
-  if (!token.lead.empty()) object.emplace_back("lead", text_value(token.lead));
-  object.emplace_back("log_prob", Value(token.log_prob));
-  object.emplace_back("prior_log_prob", Value(token.prior_log_prob));
-  return Value(std::move(object));
-}
-
-Value explained_option(const OptionAnswer& option) {
-  return Value(Value::Object{{"id", text_value(option.id)},
-                             {"scored_text", text_value(option.scored_text)},
-                             {"log_prob", Value(option.log_prob)},
-                             {"prior_log_prob", Value(option.prior_log_prob)},
-                             {"tokens", list_of(option.tokens, token_score)}});
-}
-
-Value explanation(const Answer& answer) {
-  return Value(Value::Object{{"prompt", text_value(answer.prompt)},
-                             {"token_ids", token_list(answer.prompt_token_ids)},
-                             {"options", list_of(answer.options, explained_option)}});
 }
 
 Value model_value(const ModelReport& model) {
@@ -96,7 +38,7 @@ Value model_value(const ModelReport& model) {
   return Value(std::move(object));
 }
 
-Value::Object result_of(const Answer& answer, const Value& model, const DecisionRequest& request) {
+Value::Object result_of(const Answer& answer, const Value& model, const SemifReply& wanted) {
   Value::Object result;
   result.emplace_back("id", text_value(answer.question_id));
   result.emplace_back("option_ids", list_of(answer.options, [](const OptionAnswer& o) { return text_value(o.id); }));
@@ -115,10 +57,14 @@ Value::Object result_of(const Answer& answer, const Value& model, const Decision
   result.emplace_back("readout", Value(readout_name(answer.readout)));
   result.emplace_back("probability_status", Value(answer.calibrated ? "calibrated" : "uncalibrated"));
   result.emplace_back("reliability", Value(reliability_name(answer.reliability)));
-  if (request.explain) result.emplace_back("x_explain", explanation(answer));
-  if (request.hidden_state) {
-    result.emplace_back("x_hidden_state",
-                        list_of(answer.hidden_state, [](float v) { return Value(static_cast<double>(v)); }));
+  if (answer.orders > 1) result.emplace_back("x_orders", count_value(answer.orders));
+  if (wanted.confidence) {
+    result.emplace_back("x_confidence", Value(answer.confidence));
+    result.emplace_back("x_abstained", Value(answer.abstained));
+  }
+  if (wanted.explain) result.emplace_back("x_explain", explanation_value(answer));
+  if (wanted.hidden_state) {
+    result.emplace_back("x_hidden_state", hidden_state_value(answer));
   }
   return result;
 }
@@ -134,20 +80,6 @@ Value timing_of(const DecisionReply& reply, const ModelReport& model) {
                              {"forward_seconds", Value(reply.compute_ms / 1e3)},
                              {"total_seconds", Value(total_seconds(reply))},
                              {"max_request_tokens", count_value(model.context_tokens)}});
-}
-
-Value receipt_value(const Receipt& receipt) {
-  return Value(Value::Object{{"model", text_value(receipt.model)},
-                             {"build", text_value(receipt.build)},
-                             {"settings", text_value(receipt.settings)},
-                             {"tokens", text_value(receipt.tokens)},
-                             {"scores", text_value(receipt.scores)}});
-}
-
-// What is said of the reply as a whole, behind its results.
-void add_extras(Value::Object& body, const DecisionReply& reply) {
-  if (reply.from_answer_cache) body.emplace_back("x_answer_cache", Value(true));
-  if (reply.receipt.has_value()) body.emplace_back("x_receipt", receipt_value(*reply.receipt));
 }
 
 Value number_or_null(double number) { return std::isfinite(number) ? Value(number) : Value(); }
@@ -215,24 +147,46 @@ Value model_name(std::string_view name, const std::string& description) {
 
 }  // namespace
 
-Result<std::string> semif_reply(const WireRequest& wire, const DecisionReply& reply, const ModelReport& model) {
-  ASSAY_ASSERT(reply.answers.size() == wire.request.questions.size() && !reply.answers.empty());
+SemifReply semif_reply_shape(const WireRequest& wire) {
+  const auto asks = [](const Question& question) { return question.min_confidence > 0; };
+  return {.single = wire.single,
+          .explain = wire.request.explain,
+          .hidden_state = wire.request.hidden_state,
+          .confidence = std::any_of(wire.request.questions.begin(), wire.request.questions.end(), asks)};
+}
+
+Result<std::string> semif_reply(const SemifReply& shape, const DecisionReply& reply, const ModelReport& model) {
+  ASSAY_ASSERT(!reply.answers.empty());
   const Status finite = check_finite(reply);
   if (!finite.ok()) return finite.error();
   const Value model_object = model_value(model);
   Value::Object body;
-  if (wire.single) {
-    Value::Object result = result_of(reply.answers.front(), model_object, wire.request);
+  if (shape.single) {
+    Value::Object result = result_of(reply.answers.front(), model_object, shape);
     result.emplace_back("forward_seconds", Value(reply.compute_ms / 1e3));
     result.emplace_back("total_seconds", Value(total_seconds(reply)));
     body.emplace_back("result", Value(std::move(result)));
   } else {
-    const auto convert = [&](const Answer& answer) { return Value(result_of(answer, model_object, wire.request)); };
+    const auto convert = [&](const Answer& answer) { return Value(result_of(answer, model_object, shape)); };
     body.emplace_back("results", list_of(reply.answers, convert));
     body.emplace_back("timing", timing_of(reply, model));
   }
-  add_extras(body, reply);
+  add_reply_extras(body, reply);
   return to_json_text(Value(std::move(body)));
+}
+
+Result<std::string> semif_reply(const WireRequest& wire, const DecisionReply& reply, const ModelReport& model) {
+  ASSAY_ASSERT(reply.answers.size() == wire.request.questions.size());
+  return semif_reply(semif_reply_shape(wire), reply, model);
+}
+
+Result<std::string> semif_answer(const SemifReply& shape, const Answer& answer, const ModelReport& model) {
+  if (!all_finite(answer)) {
+    return Error{ErrorCode::kNonfiniteLogits,
+                 "the model gave a number that is not finite for \"" + answer.question_id + "\"", ""};
+  }
+  return to_json_text(Value(Value::Object{{"id", text_value(answer.question_id)},
+                                          {"answer", Value(result_of(answer, model_value(model), shape))}}));
 }
 
 std::string error_body(const Error& error) {
@@ -245,7 +199,7 @@ std::string error_body(const Error& error) {
   return to_json_text(Value(std::move(body)));
 }
 
-std::string models_body(const ModelReport& model) {
+std::string models_body(const ModelReport& model, const std::vector<std::string>& names) {
   const Value text_only(Value::Array{Value("text")});
   const Value decisions(Value::Array{Value("decisions")});
   Value entry(Value::Object{
@@ -255,13 +209,13 @@ std::string models_body(const ModelReport& model) {
       {"owned_by", Value("assay")},
       {"architecture", Value(Value::Object{{"input_modalities", text_only}, {"output_modalities", decisions}})},
       {"meta", meta_of(model)}});
-  Value::Array names = {model_name(model.id, model.description)};
-  for (const char* alias : {"jev-latest", "jev-preview"}) {
-    names.push_back(model_name(alias, "Another name for " + model.id));
+  Value::Array models;
+  for (const std::string& name : names) {
+    models.push_back(model_name(name, name == names.front() ? model.description : "Another name for " + model.id));
   }
   return to_json_text(Value(Value::Object{{"object", Value("list")},
                                           {"data", Value(Value::Array{std::move(entry)})},
-                                          {"models", Value(std::move(names))}}));
+                                          {"models", Value(std::move(models))}}));
 }
 
 std::string health_body(const Health& health) {

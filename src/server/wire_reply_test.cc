@@ -210,7 +210,7 @@ TEST(ErrorBody, SaysWhatWhereAndWhetherToTryAgain) {
 }
 
 TEST(ModelsBody, NamesTheModelAndItsAliasesAndNoPath) {
-  const std::string text = models_body(model());
+  const std::string text = models_body(model(), {"tiny", "jev-latest", "jev-preview"});
   const Result<Value> body = parse_json(text);
   ASSERT_TRUE(body.ok()) << text;
   EXPECT_EQ(*body->find("object")->string(), "list");
@@ -233,7 +233,7 @@ TEST(ModelsBody, TellsLayoutAndDeterminism) {
   report.layout = Layout::kQuestionFirst;
   report.deterministic = true;
   report.determinism = "checked \"at load\"";
-  const Result<Value> body = parse_json(models_body(report));
+  const Result<Value> body = parse_json(models_body(report, {"tiny"}));
   ASSERT_TRUE(body.ok());
   const Value& meta = *(*body->find("data")->array())[0].find("meta");
   EXPECT_EQ(*meta.find("layout")->string(), "question_first");

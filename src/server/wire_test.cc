@@ -260,7 +260,7 @@ TEST(SemifRequest, TakesAStatedTypeOverTheInferredOne) {
 TEST(SemifError, SpeaksOfTheFieldsThatTheBodyHas) {
   WireRequest wire;
   const auto translated = [&](const std::string& field) {
-    const Error error = semif_error(wire, invalid_argument(field, field + " is bad"));
+    const Error error = semif_error(wire.single, invalid_argument(field, field + " is bad"));
     EXPECT_EQ(error.message, error.field + " is bad");
     return error.field;
   };

@@ -64,10 +64,10 @@ class Routes(unittest.TestCase):
             self.assertIn(name, metrics.body.decode())
 
     def test_case_39_a_wrong_path_names_the_right_one(self):
-        reply = self.server.post(harness.body(OPTIONS), path="/v1/decision")
-        self.assertEqual(reply.status, 404)
-        said = reply.headers.get("x-error", "") + reply.body.decode()
-        self.assertIn("/v1/decide", said)
+        for path, meant in (("/v1/decid", "/v1/decide"), ("/v1/decision", "/v1/decisions"), ("/model", "/v1/models")):
+            reply = self.server.post(harness.body(OPTIONS), path=path)
+            self.assertEqual(reply.status, 404, str(reply))
+            self.assertIn(meant, reply.json()["error"]["message"])
 
     def test_case_39_a_wrong_method_names_the_right_one(self):
         reply = self.server.get("/v1/decide")

@@ -1,0 +1,81 @@
+// `at_` only grows, so the pass is linear in the body whatever it holds; nesting is a count, not a recursion.
+#include "server/body_shape.h"
+
+#include <cstddef>
+
+namespace assay::server {
+namespace {
+
+bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+
+class Skimmer {
+ public:
+  explicit Skimmer(std::string_view text) : text_(text) {
+    if (text_.starts_with("\xEF\xBB\xBF")) text_.remove_prefix(3);
+  }
+
+  BodyShape skim() {
+    BodyShape shape;
+    if (next() != '{') return shape;
+    ++at_;
+    while (next() == '"') {
+      const std::string_view key = string();
+      if (next() != ':') break;
+      ++at_;
+      note(key, next(), shape);
+      skip_value();
+      if (next() != ',') break;
+      ++at_;
+    }
+    return shape;
+  }
+
+ private:
+  static void note(std::string_view key, char first, BodyShape& shape) {
+    if (key == "state") shape.state = true;
+    if (key == "input") shape.input = true;
+    if (key == "messages") shape.messages = true;
+    if (key == "decision" || key == "decisions") shape.decisions = true;
+    if (key == "questions") (first == '[' ? shape.questions_list : shape.questions_object) = true;
+  }
+
+  // The next character that is no white space, not taken; 0 at the end.
+  char next() {
+    while (at_ < text_.size() && is_space(text_[at_])) ++at_;
+    return at_ < text_.size() ? text_[at_] : '\0';
+  }
+
+  // From one quote to the other; takes both. REQUIRES: at a quote.
+  std::string_view string() {
+    const std::size_t begin = ++at_;
+    while (at_ < text_.size() && text_[at_] != '"') at_ += text_[at_] == '\\' ? 2 : 1;
+    const std::size_t end = at_ < text_.size() ? at_ : text_.size();
+    at_ = end + 1;
+    return text_.substr(begin, end - begin);
+  }
+
+  // Up to the comma or brace that ends this member.
+  void skip_value() {
+    std::size_t depth = 0;
+    while (at_ < text_.size()) {
+      const char c = text_[at_];
+      if (c == '"') {
+        string();
+        continue;
+      }
+      if (depth == 0 && (c == ',' || c == '}' || c == ']')) return;
+      if (c == '{' || c == '[') ++depth;
+      if (c == '}' || c == ']') --depth;
+      ++at_;
+    }
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace
+
+BodyShape shape_of_body(std::string_view body) { return Skimmer(body).skim(); }
+
+}  // namespace assay::server

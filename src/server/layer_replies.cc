@@ -1,0 +1,99 @@
+#include "server/layer_replies.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <utility>
+
+#include "server/openai_error.h"
+#include "server/route_table.h"
+#include "server/systemone_error.h"
+#include "server/wire_reply.h"
+
+namespace assay::server {
+namespace {
+
+constexpr std::size_t kRequestIdCharsMax = 128;
+
+std::string random_id() {
+  std::random_device device;
+  std::uint64_t bits = (std::uint64_t{device()} << 32) | device();
+  std::string id(16, '0');
+  for (std::size_t i = id.size(); i-- > 0; bits >>= 4) id[i] = "0123456789abcdef"[bits & 15];
+  return id;
+}
+
+// The client's own id when routes would take it, too.
+std::string id_of(const HttpRequest& request) {
+  const std::string* given = find_header(request, "x-request-id");
+  const bool is_sane = given != nullptr && !given->empty() && given->size() <= kRequestIdCharsMax &&
+                       std::all_of(given->begin(), given->end(), [](char c) { return c > ' ' && c < '\x7F'; });
+  return is_sane ? *given : random_id();
+}
+
+// As the path's clients read errors.
+std::string body_of(const std::string& path, const Error& error) {
+  const Route* route = find_route(path);
+  if (route != nullptr && route->kind == RouteKind::kSystemOne) return system_one_refusal(error).body;
+  const bool is_openai = route != nullptr && (route->kind == RouteKind::kDecisions || route->kind == RouteKind::kChat);
+  return is_openai ? openai_refusal(error).body : error_body(error);
+}
+
+HttpReply reply_with(const HttpRequest& request, int status, std::string body) {
+  HttpReply reply;
+  reply.status = status;
+  reply.body = std::move(body);
+  std::string id = id_of(request);
+  reply.headers.emplace_back("x-typesafe-request-id", id);
+  reply.headers.emplace_back("x-request-id", std::move(id));
+  if (status == 503 || status == 429) reply.headers.emplace_back("Retry-After", "1");
+  return reply;
+}
+
+}  // namespace
+
+HttpReply layer_refusal(const HttpRequest& request, int status, const Error& error) {
+  return reply_with(request, status, body_of(request.path, error));
+}
+
+HttpReply loading_reply(const HttpRequest& request) {
+  if (request.path == "/health" || request.path == "/ping")
+    return reply_with(request, 503, "{\"status\": \"loading\"}");
+  return layer_refusal(request, 503, Error{ErrorCode::kUnavailable, "the model is still loading", ""});
+}
+
+HttpReply reply_for_status(const HttpRequest& request, int status, const Connection& connection) {
+  constexpr std::size_t kHeaderBytesMax = 8 * 1024;  // the library's limit for one header
+  if (connection.timed_out()) return layer_refusal(request, 408, slow_request());
+  if (status == 400 && connection.bytes_read() > kHeaderBytesMax) {
+    return layer_refusal(request, 431,
+                         invalid_argument("", "the headers are too large: at most 100 of 8 KiB each, 64 KiB in all"));
+  }
+  if (status == 414) return layer_refusal(request, 414, invalid_argument("", "the path is too long"));
+  if (status == 416) return layer_refusal(request, 400, invalid_argument("", "the Range header cannot be read"));
+  if (status >= 500) {
+    return layer_refusal(request, 500, {ErrorCode::kInternal, "the request failed by a fault of the server", ""});
+  }
+  return layer_refusal(
+      request, status,
+      invalid_argument("", "this is no HTTP/1.1 request that can be understood, or it has more than 100 headers"));
+}
+
+std::string bytes_of_refusal(int status, const Error& error) {
+  const std::string body = error_body(error);
+  const std::string id = random_id();
+  std::string bytes = "HTTP/1.1 " + std::to_string(status) + " \r\n";  // the reason may be empty
+  bytes += "Content-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) + "\r\n";
+  if (status == 503) bytes += "Retry-After: 1\r\n";
+  bytes += "x-request-id: " + id + "\r\nx-typesafe-request-id: " + id + "\r\nConnection: close\r\n\r\n";
+  return bytes + body;
+}
+
+Error slow_request() { return invalid_argument("", "the request took too long to arrive"); }
+
+Error too_large(std::size_t bytes_max) {
+  return {ErrorCode::kTooLong, "the body has more than " + std::to_string(bytes_max) + " bytes, which is the limit",
+          ""};
+}
+
+}  // namespace assay::server

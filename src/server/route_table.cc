@@ -1,0 +1,111 @@
+#include "server/route_table.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <utility>
+
+#include "base/utf8.h"
+
+namespace assay::server {
+namespace {
+
+constexpr std::size_t kShownPathBytesMax = 200;
+
+char ascii_lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+// Letters to insert, remove or replace to come from `a` to `b`.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+const std::vector<Route>& known_routes() {
+  static const std::vector<Route> kRoutes = {{"/health", "GET", RouteKind::kHealth},
+                                             {"/ping", "GET", RouteKind::kPing},
+                                             {"/v1/models", "GET", RouteKind::kModels},
+                                             {"/metrics", "GET", RouteKind::kMetrics},
+                                             {"/openapi.json", "GET", RouteKind::kPage},
+                                             {"/docs", "GET", RouteKind::kPage},
+                                             {"/docs.js", "GET", RouteKind::kPage},
+                                             {"/docs.css", "GET", RouteKind::kPage},
+                                             {"/v1/systemone", "POST", RouteKind::kSystemOne},
+                                             {"/api/v1/systemone", "POST", RouteKind::kSystemOne},
+                                             {"/api/alpha/decisions", "POST", RouteKind::kSystemOne},
+                                             {"/v1/decisions", "POST", RouteKind::kDecisions},
+                                             {"/decisions", "POST", RouteKind::kDecisions},
+                                             {"/v1/chat/completions", "POST", RouteKind::kChat},
+                                             {"/v1/decide", "POST", RouteKind::kSemif},
+                                             {"/invocations", "POST", RouteKind::kInvocations}};
+  return kRoutes;
+}
+
+const Route* find_route(std::string_view path) {
+  for (const Route& route : known_routes()) {
+    if (path == route.path) return &route;
+  }
+  return nullptr;
+}
+
+bool takes(const Route& route, std::string_view method) {
+  return method == route.method || (method == "HEAD" && std::string_view(route.method) == "GET");
+}
+
+std::string allowed_methods(const Route& route) {
+  return std::string_view(route.method) == "GET" ? "GET, HEAD" : route.method;
+}
+
+std::string nearest_path(std::string_view path) {
+  if (path.size() > kShownPathBytesMax) return "";
+  std::string lower(path);
+  std::transform(lower.begin(), lower.end(), lower.begin(), ascii_lower);
+  std::string nearest;
+  std::size_t least = 4;  // further away is no longer a slip
+  for (const Route& route : known_routes()) {
+    const std::size_t distance = edit_distance(lower, route.path);
+    if (distance >= least) continue;
+    least = distance;
+    nearest = route.path;
+  }
+  if (!nearest.empty()) return nearest;
+  // What other servers call the same things, and what stands behind another prefix.
+  using Name = std::pair<std::string_view, const char*>;
+  constexpr std::array<Name, 8> kNames = {{{"systemone", "/v1/systemone"},
+                                           {"decisions", "/v1/decisions"},
+                                           {"decision", "/v1/decide"},
+                                           {"decide", "/v1/decide"},
+                                           {"semif", "/v1/decide"},
+                                           {"classify", "/v1/decide"},
+                                           {"completions", "/v1/chat/completions"},
+                                           {"models", "/v1/models"}}};
+  for (const auto& [name, known] : kNames) {
+    if (lower.find(name) != std::string::npos) return known;
+  }
+  return "";
+}
+
+std::string no_route_text(std::string_view path) {
+  // A path is any bytes; the text goes into JSON and must not be cut within a character.
+  std::string_view shown = path.substr(0, kShownPathBytesMax);
+  if (const auto bad = first_invalid_utf8(shown); bad.has_value()) shown = shown.substr(0, *bad);
+  std::string message = "no route " + std::string(shown);
+  const std::string nearest = nearest_path(path);
+  if (!nearest.empty()) return message + "; did you mean " + find_route(nearest)->method + " " + nearest + "?";
+  message += "; this server has";
+  for (const Route& route : known_routes()) message += std::string(" ") + route.method + " " + route.path;
+  return message;
+}
+
+}  // namespace assay::server

@@ -1,0 +1,42 @@
+#pragma once
+// Which paths there are, and what stands behind each: the one list for dispatch, metrics and "did you mean".
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace assay::server {
+
+// What answers on a path.
+enum class RouteKind {
+  kHealth,
+  kPing,
+  kModels,
+  kMetrics,
+  kPage,         // a page of web_pages.h
+  kSemif,        // SemIf's decisions
+  kInvocations,  // the wire that the body's keys say, SemIf by default
+  kSystemOne,
+  kDecisions,  // OpenAI decisions, or System One where the body has a state
+  kChat,       // a chat completion that is one decision
+};
+
+// A path that this server knows and the method it takes ("GET" or "POST"; HEAD goes where GET goes).
+struct Route {
+  const char* path;
+  const char* method;
+  RouteKind kind;
+};
+
+const std::vector<Route>& known_routes();
+// nullptr when there is none.
+const Route* find_route(std::string_view path);
+bool takes(const Route& route, std::string_view method);
+// For the Allow header: "GET, HEAD" or "POST".
+std::string allowed_methods(const Route& route);
+// The known path that a client most likely meant; empty when none is near.
+std::string nearest_path(std::string_view path);
+// What to say of a path that is not known: which one was meant, or which there are.
+std::string no_route_text(std::string_view path);
+
+}  // namespace assay::server
