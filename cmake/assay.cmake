@@ -57,7 +57,10 @@ else()
   assay_room(engine assay_base)
 endif()
 assay_room(service assay_decision assay_engine assay_vendor)
-assay_room(server assay_service assay_vendor)
+# Bodies of requests may come compressed.
+find_package(ZLIB REQUIRED)
+find_library(ASSAY_ZSTD zstd REQUIRED)
+assay_room(server assay_service assay_vendor ZLIB::ZLIB ${ASSAY_ZSTD})
 assay_room(cli assay_server CLI11::CLI11)
 
 target_compile_definitions(assay_base PUBLIC ASSAY_VERSION="${PROJECT_VERSION}")

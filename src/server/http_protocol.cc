@@ -12,6 +12,7 @@
 #include <thread>
 #include <utility>
 
+#include "server/body_encoding.h"
 #include "server/cors.h"
 #include "server/layer_replies.h"
 #include "server/listening.h"
@@ -30,6 +31,7 @@ constexpr std::size_t kPathBytesMax = CPPHTTPLIB_REGEX_ROUTE_PATH_MAX_LENGTH;
 struct Exchange {
   Connection& connection;
   const std::atomic<bool>& is_last;
+  std::string coding = {};    // Content-Encoding, kept from the library, which would refuse it
   bool is_cut = false;        // only the connection's end tells where this reply ends
   bool body_left = true;      // bytes of the request may still be unread, so the connection cannot go on
   bool head_checked = false;  // refuse_head() has been asked
@@ -124,9 +126,8 @@ std::optional<HttpReply> refuse_body_kind(const httplib::Request& from, const Ht
   if (from.has_header("Expect") && !has_token(from.headers, "Expect", "100-continue")) {
     return layer_refusal(request, 417, invalid_argument("", "the only expectation that can be met is 100-continue"));
   }
-  const std::string* coding = find_header(request, "content-encoding");
-  if (coding != nullptr && !coding->empty() && *coding != "identity") {
-    return layer_refusal(request, 415, {ErrorCode::kMediaType, "a compressed body is not taken; send it as it is", ""});
+  if (!is_known_encoding(at_work->coding)) {
+    return layer_refusal(request, 415, decode_body(at_work->coding, "", 0).error());
   }
   // The library would take it apart.
   if (has_body(from) && from.is_multipart_form_data()) {
@@ -192,6 +193,7 @@ class HttpProtocol::Library final : public httplib::Server {
   Handled before_body(const httplib::Request& from, httplib::Response& to);
   int before_continue(const httplib::Request& from, httplib::Response& to);
   void answer_body(const httplib::Request& from, httplib::Response& to, const httplib::ContentReader& read);
+  std::optional<HttpReply> take_apart(HttpRequest& request, BodyBytes::Share& share) const;
   static void answer_library_error(const httplib::Request& from, httplib::Response& to);
   void finish_headers(const httplib::Request& from, httplib::Response& to) const;
 
@@ -249,12 +251,16 @@ HttpProtocol::Then HttpProtocol::Library::serve(Connection& connection, const st
   Exchange exchange{.connection = connection, .is_last = is_last};
   ConnectionStream stream(connection);
   // No reply of ours is sent in parts because a client asks for a range.
-  const auto forget_ranges = [](httplib::Request& request) { request.ranges.clear(); };
+  const auto prepare = [&exchange](httplib::Request& request) {
+    request.ranges.clear();
+    exchange.coding = request.get_header_value("Content-Encoding");
+    request.headers.erase("Content-Encoding");
+  };
   bool closed = false;
   connection.begin_head();
   at_work = &exchange;
   const bool served =
-      serve_guarded([&] { return process_request(stream, "", 0, "", 0, is_last.load(), closed, forget_ranges); });
+      serve_guarded([&] { return process_request(stream, "", 0, "", 0, is_last.load(), closed, prepare); });
   at_work = nullptr;
   if (served && !closed) return Then::kGoOn;
   // The library says nothing when not even a first line came.
@@ -317,11 +323,23 @@ void HttpProtocol::Library::answer_body(const httplib::Request& from, httplib::R
   });
   at_work->body_left = !is_whole;
   if (!reply && !is_whole) reply = reply_for_status(request, 400, at_work->connection);
+  if (!reply && !at_work->coding.empty()) reply = take_apart(request, share);
   if (!reply && request.disconnected()) {
     reply = layer_refusal(request, 499, {ErrorCode::kCancelled, "the client has gone", ""});
   }
   if (!reply) reply = routes_.load()->handle(request);
   tell(std::move(*reply), from, to);
+}
+
+// The body as it was before it was compressed.
+std::optional<HttpReply> HttpProtocol::Library::take_apart(HttpRequest& request, BodyBytes::Share& share) const {
+  Result<std::string> body = decode_body(at_work->coding, request.body, options_.body_bytes_max);
+  if (!body.ok()) return layer_refusal(request, http_status(body.error().code), body.error());
+  if (!share.add(body->size())) {
+    return layer_refusal(request, 503, {ErrorCode::kOverloaded, "too many large bodies at once", ""});
+  }
+  request.body = std::move(body).value();
+  return std::nullopt;
 }
 
 void HttpProtocol::Library::answer_library_error(const httplib::Request& from, httplib::Response& to) {

@@ -15,7 +15,7 @@ namespace {
 
 // A listening Unix socket in a folder of its own.
 class UnixSocket : public testing::Test {
- protected:
+ public:
   UnixSocket() {
     std::string pattern = (std::filesystem::temp_directory_path() / "assay-listening-XXXXXX").string();
     folder_ = mkdtemp(pattern.data());
@@ -32,6 +32,8 @@ class UnixSocket : public testing::Test {
     std::error_code ignored;
     std::filesystem::remove_all(folder_, ignored);
   }
+
+ protected:
   void close_socket() {
     if (socket_ >= 0) close(socket_);
     socket_ = -1;

@@ -73,6 +73,7 @@ Result<std::vector<QuestionPlan>> LocalDecider::plan_questions(const DecisionReq
   for (std::size_t i = 0; i < request.questions.size(); i++) {
     Result<QuestionPlan> plan = plan_question(request.state, request.questions[i], readout, layout, labels_, *encoder_);
     if (!plan.ok()) return in_question(plan.error(), i);
+    plan->allowed_mass = request.allowed_mass;
     plan->vocabulary = plan->readout != Readout::kLetters || request.allowed_mass || request.explain;
     plans.push_back(std::move(plan).value());
   }

@@ -156,7 +156,9 @@ TEST(DeciderAnswers, LettersWithoutAllowedMassReadTheirOptionsAlone) {
   }
   // What is explained needs the vocabulary, and so does text.
   request.explain = true;
-  EXPECT_TRUE(decided(*fixture.decider, request).answers[0].allowed_mass.has_value());
+  const Answer explained = decided(*fixture.decider, request).answers[0];
+  EXPECT_LT(explained.options[0].log_prob, 0);
+  EXPECT_FALSE(explained.allowed_mass.has_value());
   const int before = fixture.decoder->decodes_without_logits();
   request = many_questions(Readout::kText, 2);
   request.allowed_mass = false;

@@ -244,7 +244,7 @@ Result<Answer> answer_question(const Question& question, const QuestionPlan& pla
     for (const std::vector<AnswerPath>& paths : plan.answers)
       answer.label_tokens.push_back(paths.front().tokens.front());
   }
-  if (letters && end.vocabulary) {
+  if (letters && plan.allowed_mass) {
     std::vector<float> logits;
     for (const double score : scores) logits.push_back(static_cast<float>(score));
     answer.allowed_mass = decision::allowed_mass(logits, end.log_sum_exp);

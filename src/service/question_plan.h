@@ -37,7 +37,8 @@ struct QuestionPlan {
   std::vector<std::vector<AnswerPath>> answers;        // by option, by lead; letters: one of one token, without a lead
   std::vector<engine::EncodedPrompt> neutral_prompts;  // text only
   Layout layout = Layout::kStateFirst;
-  bool vocabulary = true;  // the whole vocabulary's numbers are wanted; false only with letters
+  bool vocabulary = true;    // the whole vocabulary's numbers are wanted; false only with letters
+  bool allowed_mass = true;  // and told
   // filled when the job is built
   RowRef prompt_row;
   std::vector<std::vector<TokenRead>> reads;  // by option: the tokens of its answers, one after another

@@ -85,8 +85,9 @@ class Document:
     def event_data(self, schema, name):
         """The schemas that the data of an event of this name may have, as JSON."""
         schema = self.resolved(schema)
-        if "oneOf" in schema:
-            return [end for branch in schema["oneOf"] for end in self.event_data(branch, name)]
+        branches = schema.get("oneOf", schema.get("anyOf"))
+        if branches is not None:
+            return [end for branch in branches for end in self.event_data(branch, name)]
         properties = schema.get("properties", {})
         if properties.get("event", {}).get("const") != name:
             return []

@@ -227,13 +227,13 @@ class Replies(unittest.TestCase):
         if data == "[DONE]":
             return name
         value = json.loads(data)
+        errors = []
         for end in ends:
-            if end["$ref"].endswith("/DecisionsAnswerEvent"):  # one member more than a closed schema can say
-                end = {"$ref": "#/components/schemas/DecisionsAnswer"}
-                self.assertIsInstance(value.pop("index", None), int)
-            if not self.document.errors_of(value, end, self.checker, strict=True):
-                return name
-        self.check_value(value, ends[0], data[:600])
+            answer = dict(value)
+            if end["$ref"].endswith("/DecisionsAnswerEvent") and isinstance(answer.pop("index", None), int):
+                end = {"$ref": "#/components/schemas/DecisionsAnswer"}  # one member more a closed schema cannot say
+            errors.append(self.document.errors_of(answer, end, self.checker, strict=True))
+        self.assertIn([], errors, data[:600])
         return name
 
     def post(self, path, body, **headers):

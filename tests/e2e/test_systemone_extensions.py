@@ -130,9 +130,20 @@ class Extensions(unittest.TestCase):
         self.assertTrue(0 < mass <= 1, mass)
         self.assertNotIn("x_allowed_mass", self.answer(WISH, x_readout="text", x_allowed_mass=True))
 
-    def test_allowed_mass_changes_no_answer(self):
+    def test_allowed_mass_changes_no_more_than_last_digits(self):
         plain, told = (self.answer(WISH, x_readout="letters", x_allowed_mass=wanted) for wanted in (False, True))
-        told.pop("x_allowed_mass")
+        self.assertEqual(told["choice"], plain["choice"])
+        for name, value in plain["probabilities"].items():
+            self.assertAlmostEqual(told["probabilities"][name], value, delta=0.002)
+
+    def test_allowed_mass_changes_no_bit_without_the_option_head(self):
+        flags = ("--threads", "1", "--no-readout-check", "--option-head", "off")
+        server = harness.Server(harness.tiny("tiny-attention"), *flags)
+        self.addCleanup(server.stop)
+        asked = systemone.body(WISH, STATE, x_readout="letters")
+        plain, told = (systemone.ask(self, server, {**asked, "x_allowed_mass": wanted})["answers"]["q"]
+                       for wanted in (False, True))
+        self.assertTrue(0 < told.pop("x_allowed_mass") <= 1)
         self.assertEqual(told, plain)
 
     def test_a_receipt_comes_on_request(self):

@@ -39,8 +39,7 @@ assay::DecisionReply equal_chances(const assay::DecisionRequest& request) {
 }
 
 void check_request(const assay::DecisionRequest& request, std::size_t id_bytes_max) {
-  const assay::Status valid =
-      assay::validate_request(request, {.questions_max = 400, .id_bytes_max = id_bytes_max});
+  const assay::Status valid = assay::validate_request(request, {.questions_max = 400, .id_bytes_max = id_bytes_max});
   ASSAY_ASSERT(valid.ok());
   ASSAY_ASSERT(request.timeout_ms >= 0 && request.timeout_ms <= assay::server::kTimeoutMsMax);
   ASSAY_ASSERT(request.client.empty() && !request.cancelled && !request.on_answer);

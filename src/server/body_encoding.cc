@@ -1,0 +1,107 @@
+#include "server/body_encoding.h"
+
+#include <zlib.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+
+namespace assay::server {
+namespace {
+
+constexpr std::size_t kPieceBytes = 64 * 1024;
+constexpr int kZlibOrGzip = MAX_WBITS + 32;  // zlib's own way to say: see by the first bytes which of the two it is
+constexpr int kZstdWindowLogMax = 25;        // 32 MiB: bounds what a frame can make us set aside
+
+char ascii_lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(), ascii_lower);
+  return out;
+}
+
+Error broken(std::string_view coding) {
+  return invalid_argument("", "the body is not what its Content-Encoding says (" + std::string(coding) + ")");
+}
+
+Error too_long(std::size_t bytes_max) {
+  return {ErrorCode::kTooLong, "the body has more than " + std::to_string(bytes_max) + " bytes when taken apart", ""};
+}
+
+struct EndInflate {
+  void operator()(z_stream* stream) const {
+    inflateEnd(stream);
+    delete stream;
+  }
+};
+
+Result<std::string> inflate_body(const std::string& body, std::size_t bytes_max) {
+  std::unique_ptr<z_stream, EndInflate> stream(new z_stream{});
+  if (inflateInit2(stream.get(), kZlibOrGzip) != Z_OK)
+    return Error{ErrorCode::kOutOfMemory, "memory ran out while a body was taken apart", ""};
+  std::string copy = body;  // zlib's interface is not const
+  stream->next_in = reinterpret_cast<Bytef*>(copy.data());
+  stream->avail_in = static_cast<uInt>(copy.size());
+  std::string out;
+  std::array<char, kPieceBytes> piece;
+  for (int state = Z_OK; state != Z_STREAM_END;) {
+    stream->next_out = reinterpret_cast<Bytef*>(piece.data());
+    stream->avail_out = static_cast<uInt>(piece.size());
+    state = inflate(stream.get(), Z_NO_FLUSH);
+    if (state != Z_OK && state != Z_STREAM_END) return broken("gzip or deflate");
+    out.append(piece.data(), piece.size() - stream->avail_out);
+    if (out.size() > bytes_max) return too_long(bytes_max);
+    if (state == Z_OK && stream->avail_in == 0 && stream->avail_out != 0) return broken("gzip or deflate");
+  }
+  if (stream->avail_in > 0) return broken("gzip or deflate");
+  return out;
+}
+
+struct FreeZstd {
+  void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
+};
+
+Result<std::string> unzstd_body(const std::string& body, std::size_t bytes_max) {
+  const std::unique_ptr<ZSTD_DCtx, FreeZstd> context(ZSTD_createDCtx());
+  if (!context) return Error{ErrorCode::kOutOfMemory, "memory ran out while a body was taken apart", ""};
+  ZSTD_DCtx_setParameter(context.get(), ZSTD_d_windowLogMax, kZstdWindowLogMax);
+  ZSTD_inBuffer in = {body.data(), body.size(), 0};
+  std::string out;
+  std::array<char, kPieceBytes> piece;
+  std::size_t left = 1;  // 0 at the end of a frame
+  while (in.pos < in.size || left != 0) {
+    ZSTD_outBuffer to = {piece.data(), piece.size(), 0};
+    const std::size_t before = in.pos;
+    left = ZSTD_decompressStream(context.get(), &to, &in);
+    if (ZSTD_isError(left) != 0) return broken("zstd");
+    out.append(piece.data(), to.pos);
+    if (out.size() > bytes_max) return too_long(bytes_max);
+    if (left != 0 && to.pos == 0 && in.pos == before) return broken("zstd");  // cut short
+  }
+  return out;
+}
+
+}  // namespace
+
+const char* body_encodings() { return "gzip, deflate, zstd"; }
+
+bool is_known_encoding(std::string_view coding) {
+  const std::string name = lower(coding);
+  for (const char* known : {"", "identity", "gzip", "x-gzip", "deflate", "zstd"}) {
+    if (name == known) return true;
+  }
+  return false;
+}
+
+Result<std::string> decode_body(std::string_view coding, const std::string& body, std::size_t bytes_max) {
+  const std::string name = lower(coding);
+  if (!is_known_encoding(name))
+    return Error{ErrorCode::kMediaType,
+                 "a body with this Content-Encoding is not taken; it may be " + std::string(body_encodings()), ""};
+  if (name.empty() || name == "identity") return body;
+  return name == "zstd" ? unzstd_body(body, bytes_max) : inflate_body(body, bytes_max);
+}
+
+}  // namespace assay::server
