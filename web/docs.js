@@ -45,8 +45,8 @@ function joined(parts, between) {
 
 function limitsOf(schema) {
   const words = {minimum: "≥", exclusiveMinimum: ">", maximum: "≤", minItems: "items ≥", maxItems: "items ≤",
-                 minLength: "length ≥", maxLength: "length ≤", minProperties: "members ≥", maxProperties: "members ≤",
-                 pattern: "pattern", default: "default"};
+                 minLength: "length ≥", maxLength: "length ≤",
+                 minProperties: "members ≥", maxProperties: "members ≤", pattern: "pattern", default: "default"};
   return Object.keys(words).filter((key) => key in schema).map((key) => `${words[key]} ${schema[key]}`).join(", ");
 }
 
@@ -181,7 +181,8 @@ function messageOf(reply, status) {
   const parts = Array.isArray(reply.detail)
       ? reply.detail.map((entry) => `${(entry.loc || []).slice(1).join(".")}: ${entry.msg}`) : [];
   const error = reply.error || {};
-  return parts.join("; ") || error.message || (reply.detail || {}).message || reply.detail || error || `status ${status}`;
+  const detail = reply.detail || {};
+  return parts.join("; ") || error.message || detail.message || reply.detail || reply.error || `status ${status}`;
 }
 
 function showAnswer(answer, options) {

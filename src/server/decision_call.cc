@@ -87,7 +87,7 @@ DecisionOutcome refuse_decision(const DecisionPlace& place, const Wire& wire, Er
 
 DecisionOutcome make_decision(const DecisionPlace& place, const Wire& wire, const ParsedWire& parsed,
                               const std::string& request_id) {
-  Error error{ErrorCode::kInternal, "an exception of unknown type", ""};
+  Error error{ErrorCode::kInternal, "", ""};
   try {
     Result<DecisionOutcome> outcome = decide_and_write(place, parsed);
     if (outcome.ok()) return std::move(outcome).value();
@@ -96,7 +96,8 @@ DecisionOutcome make_decision(const DecisionPlace& place, const Wire& wire, cons
     error = Error{ErrorCode::kOutOfMemory, "memory ran out while the request was answered", ""};
   } catch (const std::exception& thrown) {
     error.message = thrown.what();
-  } catch (...) {  // its text above is all that is known
+  } catch (...) {
+    error.message = "an exception of unknown type";
   }
   return refuse_decision(place, wire, std::move(error), request_id);
 }

@@ -41,8 +41,8 @@ constexpr std::size_t kThreadsMore = 1024;
 //
 // Every request that is HTTP reaches Routes, whatever its method and path. The layer itself answers, in Assay's own
 // form and with a request id: 503 before set_ready(); 400 for what is no HTTP or whose length is ambiguous; 431, 414
-// and 413 for a head, a path and a body that are too large; 415 for a compressed body; 417; 408 for a client that is
-// too slow; and 503 above the limits below. Such replies are not in the metrics.
+// and 413 for a head, a path and a body that are too large; 415 for a body whose encoding or form is not taken; 417;
+// 408 for a client that is too slow; and 503 above the limits below. Such replies are not in the metrics.
 //
 // A request is looked at twice: Routes::refuse_early sees its head, so a wrong key, path, method, media type or length
 // is answered before the body is read (and before 100 Continue), and Routes::handle sees the whole. A body is never

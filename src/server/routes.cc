@@ -114,7 +114,8 @@ class Routes::Counted {
     try {
       finished_.seconds = clock_.ms_since(start_ns_) / 1e3;
       metrics_.finish_request(finished_);
-    } catch (...) {  // no memory for a count: the request itself was answered
+    } catch (...) {
+      return;  // no memory for a count: the request itself was answered
     }
   }
   Counted(const Counted&) = delete;
@@ -197,7 +198,7 @@ HttpReply Routes::finish(Served served, const std::string& id, Counted& counted)
 
 Routes::Served Routes::serve(const Route* route, const HttpRequest& request, const std::string& id,
                              const std::shared_ptr<Counted>& counted) {
-  Error error{ErrorCode::kInternal, "an exception of unknown type", ""};
+  Error error{ErrorCode::kInternal, "", ""};
   try {
     std::optional<Served> refused = check_head(route, request, id);
     if (refused.has_value()) return std::move(*refused);
@@ -206,7 +207,8 @@ Routes::Served Routes::serve(const Route* route, const HttpRequest& request, con
     error = Error{ErrorCode::kOutOfMemory, "memory ran out while the request was answered", ""};
   } catch (const std::exception& thrown) {
     error.message = thrown.what();
-  } catch (...) {  // its text above is all that is known
+  } catch (...) {
+    error.message = "an exception of unknown type";
   }
   return refuse(route, error, id);
 }

@@ -72,7 +72,7 @@ Status read_timeout(const std::string& field, std::optional<double> timeout_ms, 
 // Nothing here fits a temperature to a model, so a caller who relies on calibrated numbers must not get others.
 Status read_calibrated(const Value::Member& member) {
   bool wanted = false;
-  const Status read = read_flag(member, wanted);
+  Status read = read_flag(member, wanted);
   if (!read.ok() || !wanted) return read;
   return invalid_argument(member.first,
                           "asks for calibrated probabilities, and this server has no calibration for its model; "
@@ -83,7 +83,7 @@ Status read_min_confidence(const Value::Member& member, QuestionFields& fields) 
   const std::optional<double> number = number_of(member.second);
   const bool good = number.has_value() && *number >= 0 && *number <= 1;
   if (!good) return invalid_argument(member.first, "must be a number from 0 to 1");
-  fields.min_confidence = *number;
+  fields.min_confidence = number;
   return {};
 }
 

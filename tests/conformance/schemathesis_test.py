@@ -3,10 +3,11 @@
 
     tests/conformance/schemathesis_test.py --url http://127.0.0.1:8080 [--examples 60] [--seed 20261129] [--key KEY]
 
-What only this server knows, its model's names, is filled into the document first. No reply may be a server error, or have a status, a media type, a header or a body that the document does not name; a
-method that a route does not have is a 405 that says which it has; and each route must have accepted something, or all
-of it would only have tested refusals. The seed is fixed. Use a server with a tiny model: a few thousand requests are
-sent. The last line is `N passed, N failed, N skipped`, counted in requests; exit code 1 when one failed.
+What only this server knows, its model's names, is filled into the document first. No reply may be a server error, or
+have a status, a media type, a header or a body that the document does not name; a method that a route does not have is
+a 405 that says which it has; and each route must have accepted something, or all of it would only have tested
+refusals. The seed is fixed. Use a server with a tiny model: a few thousand requests are sent. The last line is
+`N passed, N failed, N skipped`, counted in requests; exit code 1 when one failed.
 """
 
 import argparse
@@ -93,7 +94,8 @@ def command_line(arguments, folder):
     document = json.dumps(fill_in(get_json(arguments, "/openapi.json"), names))
     command = [PROGRAM, "--no-color", "--config-file", write_text(folder, "schemathesis.toml", CONFIG),
                "run", write_text(folder, "openapi.json", document), "--url", arguments.url.rstrip("/"),
-               "--checks", ",".join(CHECKS), "--phases", "examples,coverage,fuzzing", "--mode", "all", "--max-examples", str(arguments.examples),
+               "--checks", ",".join(CHECKS), "--phases", "examples,coverage,fuzzing", "--mode", "all",
+               "--max-examples", str(arguments.examples),
                "--seed", str(arguments.seed), "--generation-database", "none", "--continue-on-failure",
                "--suppress-health-check", "all", "--request-timeout", "60", "--warnings", "off",
                "--report", "json", "--report-json-path", os.path.join(folder, "report.json")]
@@ -113,9 +115,9 @@ def read_report(folder):
 
 
 def never_accepted(report):
-    """Routes with a body that took none of the requests made to be right."""
+    """Routes with a body that took none of the random requests that were made to be right."""
     return [name for name, phases in report["valid_rates"].items()
-            if name.startswith("POST ") and not any(phase["accepted"] for phase in phases.values())]
+            if name.startswith("POST ") and phases.get("fuzzing", {}).get("accepted", 0) == 0]
 
 
 def verdict(report, exit_code):

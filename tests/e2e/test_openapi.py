@@ -270,15 +270,16 @@ class Replies(unittest.TestCase):
         for path, method, _ in self.document.operations():
             if method == "POST":
                 with self.subTest(path=path):
-                    self.check(path, "POST", self.server.request("POST", path, b"{}", {"Content-Type": "text/plain"}), 415)
+                    text = self.server.request("POST", path, b"{}", {"Content-Type": "text/plain"})
+                    self.check(path, "POST", text, 415)
                     large = self.post(path, " " * (26 * 1024 * 1024))
                     self.check(path, "POST", large, 413)
         self.check(S1, "POST", self.post(S1, s1(NOUL), **{"x-timeout-ms": "soon"}), 422)
         self.check("/v1/decide", "POST", self.post("/v1/decide", semif(), **{"x-priority": "now"}), 400)
 
     def test_a_deadline_that_cannot_be_kept(self):
-        bodies = {"/v1/decide": semif(), S1: s1(NOUL), DECISIONS: asked(PREDICATE), CHAT: chat(guided_choice=["a", "b"]),
-                  "/invocations": s1(NOUL)}
+        bodies = {"/v1/decide": semif(), S1: s1(NOUL), DECISIONS: asked(PREDICATE), "/invocations": s1(NOUL),
+                  CHAT: chat(guided_choice=["a", "b"])}
         for path, body in bodies.items():
             with self.subTest(path=path):
                 reply = self.post(path, {**body, "timeout_ms": 1e-6})
@@ -309,7 +310,8 @@ class Replies(unittest.TestCase):
         self.assertEqual(names, ["message"] * 5)
 
     def test_keys(self):
-        server = harness.Server(harness.tiny("tiny-attention"), "--threads", "1", "--no-readout-check", "--api-key", "k1")
+        server = harness.Server(harness.tiny("tiny-attention"), "--threads", "1", "--no-readout-check",
+                                "--api-key", "k1")
         try:
             for path, method, operation in self.document.operations():
                 with self.subTest(path=path):

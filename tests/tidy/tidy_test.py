@@ -104,7 +104,9 @@ class IncludesTest(unittest.TestCase):
     def test_third_parties_have_their_files(self):
         self.takes("src/engine/llama_decoder.cc", "llama.h")
         self.takes("src/engine/llama_template.cc", "jinja/runtime.h")
-        self.takes("src/server/http_server.cc", "server-http.h")
+        self.takes("src/server/http_protocol.cc", "cpp-httplib/httplib.h", False)
+        self.refuses("src/server/routes.cc", "cpp-httplib/httplib.h", False)
+        self.refuses("src/server/http_server.cc", "server-http.h")
         self.refuses("src/engine/scheduler.cc", "ggml-backend.h")
         self.refuses("src/server/routes.cc", "server-http.h")
         self.takes("src/server/wire_decide.cc", "nlohmann/json.hpp", False)
