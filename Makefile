@@ -24,8 +24,10 @@ test: ## Lint, build and run every test, the sanitizers' and the fuzzers' too
 	tools/setup --dev
 	tools/run_tests
 
-soak: build ## Look for changed bits under load, on every model that is there (docs/determinism.md)
+soak: build ## Look for changed bits under load on every model that is there, and fuzz for ten minutes a target
 	tests/soak/soak.py
+	tools/setup --dev
+	ASSAY_TEST_PARTS=fuzz ASSAY_FUZZ_SECONDS=600 tools/run_tests
 
 bench: build ## Run every benchmark
 	cmake --build build/release -j $(JOBS) --target overhead_server routes_bench
