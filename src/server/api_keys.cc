@@ -5,11 +5,10 @@
 #include <cstddef>
 
 #include "base/sha256.h"
+#include "server/ascii.h"
 
 namespace assay::server {
 namespace {
-
-char ascii_lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 std::string_view without_spaces(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);

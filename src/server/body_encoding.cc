@@ -7,14 +7,14 @@
 #include <array>
 #include <memory>
 
+#include "server/ascii.h"
+
 namespace assay::server {
 namespace {
 
 constexpr std::size_t kPieceBytes = 64 * 1024;
 constexpr int kZlibOrGzip = MAX_WBITS + 32;  // zlib's own way to say: see by the first bytes which of the two it is
 constexpr int kZstdWindowLogMax = 25;        // 32 MiB: bounds what a frame can make us set aside
-
-char ascii_lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 std::string lower(std::string_view text) {
   std::string out(text);

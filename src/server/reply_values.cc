@@ -20,14 +20,6 @@ bool finite(const OptionAnswer& option) {
          std::isfinite(option.prior_log_prob) && std::all_of(option.tokens.begin(), option.tokens.end(), token_finite);
 }
 
-template <typename Items, typename Convert>
-Value list_of(const Items& items, Convert convert) {
-  Value::Array list;
-  list.reserve(items.size());
-  for (const auto& item : items) list.push_back(convert(item));
-  return Value(std::move(list));
-}
-
 Value token_score(const TokenScore& token) {
   Value::Object object = {{"token", count_value(token.token)}, {"piece", text_value(token.piece)}};
   // A piece can be a part of a character; then its bytes are the truth.

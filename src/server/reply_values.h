@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "assay/decision.h"
@@ -35,5 +36,14 @@ double rounded(double number, int digits);
 // The options' probabilities to so many digits, as they are for 0. Rounded ones still sum to 1 and keep their order:
 // each is cut, and what is missing goes, one last digit each, to those that lost most.
 std::vector<double> rounded_probabilities(const Answer& answer, int digits);
+
+// A JSON list of what `convert` makes of each item.
+template <typename Items, typename Convert>
+Value list_of(const Items& items, Convert convert) {
+  Value::Array list;
+  list.reserve(items.size());
+  for (const auto& item : items) list.push_back(convert(item));
+  return Value(std::move(list));
+}
 
 }  // namespace assay::server

@@ -6,13 +6,12 @@
 #include <utility>
 
 #include "base/utf8.h"
+#include "server/ascii.h"
 
 namespace assay::server {
 namespace {
 
 constexpr std::size_t kShownPathBytesMax = 200;
-
-char ascii_lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 // Letters to insert, remove or replace to come from `a` to `b`.
 std::size_t edit_distance(std::string_view a, std::string_view b) {

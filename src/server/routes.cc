@@ -13,6 +13,7 @@
 
 #include "base/log.h"
 #include "base/sha256.h"
+#include "server/ascii.h"
 #include "server/systemone_error.h"
 #include "server/web_pages.h"
 #include "server/wire_json.h"
@@ -24,13 +25,6 @@ namespace {
 constexpr std::size_t kRequestIdCharsMax = 128;
 constexpr std::size_t kClientHexDigits = 16;
 constexpr double kRetryAfterSecondsMax = 3600;
-
-char ascii_lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-bool equal_ignoring_case(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](char x, char y) { return ascii_lower(x) == ascii_lower(y); });
-}
 
 bool is_sane_request_id(const std::string& id) {
   return !id.empty() && id.size() <= kRequestIdCharsMax &&

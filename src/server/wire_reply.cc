@@ -15,14 +15,6 @@
 namespace assay::server {
 namespace {
 
-template <typename Items, typename Convert>
-Value list_of(const Items& items, Convert convert) {
-  Value::Array list;
-  list.reserve(items.size());
-  for (const auto& item : items) list.push_back(convert(item));
-  return Value(std::move(list));
-}
-
 Value model_value(const ModelReport& model) {
   Value::Object object = {{"id", text_value(model.id)}, {"architecture", text_value(model.architecture)}};
   if (!model.sha256.empty()) object.emplace_back("sha256", text_value(model.sha256));
