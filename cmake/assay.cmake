@@ -1,5 +1,5 @@
 # The rooms (docs/architecture.md). Each is a library made of its folder's files; its tests lie beside them as *_test.cc.
-# Files that need llama.cpp (engine/llama_*, server/http_server, service/open_decider, cli/main, cli/serve_command) are left out
+# Files that need llama.cpp (engine/llama_*, server/llama_*, server/http_server, service/open_decider, cli/main, cli/serve_command) are left out
 # without it.
 if(BUILD_TESTING)
   find_package(GTest REQUIRED)
@@ -19,7 +19,7 @@ if(NOT TARGET vendor-hash)
 endif()
 target_link_libraries(assay_vendor INTERFACE vendor-hash)
 
-set(ASSAY_NEEDS_LLAMA "/(engine/llama_[a-z_]+|server/http_server|service/(open_decider|llama_[a-z_]+)|cli/main|cli/serve_command)\\.cc$")
+set(ASSAY_NEEDS_LLAMA "/(engine/llama_[a-z_]+|server/(http_server|llama_[a-z_]+)|service/(open_decider|llama_[a-z_]+)|cli/main|cli/serve_command)\\.cc$")
 
 # assay_room(<name> <linked targets...>): library assay_<name>, and the test program assay_<name>_test if there are tests.
 function(assay_room room)

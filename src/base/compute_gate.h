@@ -1,17 +1,27 @@
 #pragma once
 // One at a time on this machine's cores: two computations side by side take several times as long as one after the
-// other. Whoever computes a step holds the gate for it; those who wait get it in the order in which they came.
+// other. Whoever computes in steps holds the gate for each of them; those who wait get it in the order in which they
+// came. One guest, whose computation has no steps that could be told, pauses instead: it calls pause_point() as often
+// as it can, and stands still there while the gate is held.
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
 
+#include "base/clock.h"
+
 namespace assay {
 
-// Thread-safe.
+// Thread-safe. pause_point() is for one thread at a time.
 class ComputeGate {
  public:
+  // `clock` (nullptr: the system's steady one) must outlive this.
+  explicit ComputeGate(const Clock* clock = nullptr);
+  ComputeGate(const ComputeGate&) = delete;
+  ComputeGate& operator=(const ComputeGate&) = delete;
+
   // Holds the gate for its life.
   class Turn {
    public:
@@ -28,31 +38,38 @@ class ComputeGate {
     ComputeGate* const gate_;  // nullptr: nobody else computes
   };
 
+  // The guest is between two pieces of its work. Returns at once unless a turn is held or waited for; then when that
+  // turn has ended. A turn begins when the guest has paused, or when it has been silent for longer than its pieces
+  // take: then it computes nothing. Its first piece after such a silence is the only one that can run beside a turn.
+  // After a turn that kept it waiting the guest may go on for kGuestShare of that turn's time before the next begins.
+  void pause_point();
+  static constexpr double kGuestShare = 1.0 / 3;
+
   // Those who wait for their turn now.
-  std::size_t waiting() const {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    const std::uint64_t came = next_ticket_ - serving_;
-    return came > 0 ? static_cast<std::size_t>(came - 1) : 0;
-  }
+  std::size_t waiting() const;
+  // Whether the guest stands still now.
+  bool guest_paused() const;
+  // When the guest last passed a pause point, as the clock's now_ns(); 0: never.
+  std::int64_t guest_seen_ns() const { return seen_ns_.load(); }
 
  private:
-  void enter() {
-    std::unique_lock<std::mutex> lock(mutex_);
-    const std::uint64_t ticket = next_ticket_++;
-    changed_.wait(lock, [this, ticket] { return serving_ == ticket; });
-  }
-  void leave() {
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      serving_++;
-    }
-    changed_.notify_all();
-  }
+  void enter();
+  void leave();
+  void see_guest();
+  std::int64_t patience_ns() const;
 
-  mutable std::mutex mutex_;  // guards what follows
+  const Clock& clock_;
+  mutable std::mutex mutex_;  // guards what follows, but for the atomics
   std::condition_variable changed_;
   std::uint64_t next_ticket_ = 0;
   std::uint64_t serving_ = 0;
+  std::uint64_t turns_ended_ = 0;
+  bool paused_ = false;
+  std::int64_t turn_began_ns_ = 0;
+  std::int64_t guest_until_ns_ = 0;  // the guest's share of the time lasts until then
+  std::atomic<bool> wanted_{false};  // the guest is to pause
+  std::atomic<std::int64_t> seen_ns_{0};
+  std::atomic<std::int64_t> longest_piece_ns_{0};  // of late
 };
 
 }  // namespace assay

@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/config_file.h"
+#include "cli/foreign_words.h"
 #include "cli/suggest.h"
 
 // CLI11 splits the words, writes the help and nothing else: values stay texts until `set` reads them, and the
@@ -60,7 +61,10 @@ std::vector<BoundOption> bind_command(CLI::App& app, const CommandSpec& command)
   std::vector<BoundOption> bound;
   for (const OptionSpec& spec : command.options) bound.push_back({&spec, add_to_app(app, spec)});
   app.allow_extras();
-  if (!command.examples.empty()) app.footer("\n" + command.examples);
+  std::string footer = command.examples.empty() ? "" : "\n" + command.examples;
+  const std::string foreign = foreign_help(command);
+  if (!foreign.empty()) footer += "\n\nllama-server's flags, for chat and the rest of its routes:\n" + foreign;
+  if (!footer.empty()) app.footer(footer);
   return bound;
 }
 
@@ -190,6 +194,19 @@ Status apply_command(const std::vector<CommandSpec>& commands, const CommandApp&
   return Status();
 }
 
+// The words without those of foreign flags, which go where the command wants them.
+std::vector<std::string> without_foreign(const std::vector<CommandSpec>& commands,
+                                         const std::vector<std::string>& words) {
+  for (const CommandSpec& command : commands) {
+    if (words.empty() || command.name != words.front() || command.foreign_words == nullptr) continue;
+    ToldApart apart = tell_apart(command, {words.begin() + 1, words.end()});
+    *command.foreign_words = std::move(apart.foreign);
+    apart.ours.insert(apart.ours.begin(), words.front());
+    return std::move(apart.ours);
+  }
+  return words;
+}
+
 }  // namespace
 
 Result<ParsedCommand> parse_command_line(const std::vector<CommandSpec>& commands,
@@ -205,8 +222,9 @@ Result<ParsedCommand> parse_command_line(const std::vector<CommandSpec>& command
   root.get_formatter()->label("SUBCOMMAND", "COMMAND");
   root.footer("'assay COMMAND --help' lists a command's flags.");
   const std::vector<CommandApp> apps = add_commands(root, commands);
+  const std::vector<std::string> ours = without_foreign(commands, arguments);
   try {
-    root.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+    root.parse(std::vector<std::string>(ours.rbegin(), ours.rend()));
   } catch (const CLI::CallForHelp&) {
     return ParsedCommand{"", root.help()};
   } catch (const CLI::ParseError& failure) {

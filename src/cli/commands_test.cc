@@ -70,7 +70,7 @@ TEST_F(CommandsTest, ModelFlagsReachTheDeciderOptions) {
                      "m.gguf",
                      "-t",
                      "3",
-                     "-c",
+                     "--context-tokens",
                      "4096",
                      "--batch-tokens",
                      "64",

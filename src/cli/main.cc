@@ -19,6 +19,8 @@
 #include "cli/signals.h"
 #include "cli/streams.h"
 #include "cli/thread_wait.h"
+#include "server/llama_flags.h"
+#include "service/open_decider.h"
 
 namespace assay::cli {
 namespace {
@@ -69,6 +71,25 @@ int run_small_command(const std::string& name, const CommandFlags& flags, const 
                     streams);
 }
 
+ServeParts serve_parts(const OpenDecider& open) {
+  const auto open_on = [](DeciderOptions options, llama_model* model, const LoadPlan& plan, ComputeGate* gate) {
+    return service::open_decider(std::move(options), {.model = model, .plan = plan, .gate = gate});
+  };
+  return {.open = open, .plan = service::plan_load, .open_on = open_on};
+}
+
+std::vector<ForeignFlag> foreign_flags() {
+  std::vector<ForeignFlag> out;
+  for (server::LlamaFlag& flag : server::llama_server_flags()) {
+    out.push_back({.names = std::move(flag.names),
+                   .values = flag.values,
+                   .value_name = std::move(flag.value_name),
+                   .environment = std::move(flag.environment),
+                   .help = std::move(flag.help)});
+  }
+  return out;
+}
+
 int run_command(const std::string& name, const CommandFlags& flags, const std::vector<CommandSpec>& commands,
                 Streams& streams) {
   if (name == "version" || name == "completion" || name == "doctor") {
@@ -80,7 +101,7 @@ int run_command(const std::string& name, const CommandFlags& flags, const std::v
   const OpenDecider open = [](DeciderOptions options) { return Decider::open(std::move(options)); };
   if (name == "decide") return run_decide(flags.decide, streams, open);
   if (name == "inspect") return run_inspect(flags.inspect, streams, open);
-  if (name == "serve") return run_serve(flags.serve, streams, clock, **signals, open);
+  if (name == "serve") return run_serve(flags.serve, streams, clock, **signals, serve_parts(open));
   // Rows are stopped between two of them; while the model loads a signal ends the process at once.
   const OpenDecider open_then_expect = [&](DeciderOptions options) {
     Result<std::unique_ptr<Decider>> decider = Decider::open(std::move(options));
@@ -97,7 +118,12 @@ int run_command(const std::string& name, const CommandFlags& flags, const std::v
 int run(const std::vector<std::string>& arguments) {
   Streams streams = standard_streams();
   CommandFlags flags;
-  const std::vector<CommandSpec> commands = all_commands(flags);
+  std::vector<CommandSpec> commands = all_commands(flags);
+  for (CommandSpec& command : commands) {
+    if (command.foreign_words != nullptr && !arguments.empty() && arguments.front() == command.name) {
+      command.foreign = foreign_flags();
+    }
+  }
   const Result<ParsedCommand> parsed = parse_command_line(commands, arguments, read_environment);
   if (!parsed.ok()) {
     report_error(streams.err, parsed.error());

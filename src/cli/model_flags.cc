@@ -10,20 +10,6 @@ namespace {
 
 constexpr std::int64_t kInt32Max = std::numeric_limits<std::int32_t>::max();
 
-// A switch whose default may be on. Every word of a switch is taken (true, 1, …), the help shows on and off.
-OptionSpec on_off_option(std::string name, std::string help, bool* target) {
-  std::string shown = *target ? "on" : "off";
-  OptionSpec spec = choice_option(std::move(name), std::move(help), {"on", "off"}, &shown);
-  const std::string flag = flag_of(spec);
-  spec.set = [target, flag](const std::vector<std::string>& values) -> Status {
-    const Result<bool> on = parse_switch(flag, values.back());
-    if (!on.ok()) return invalid_argument(flag, flag + " takes on or off, not '" + values.back() + "'");
-    *target = *on;
-    return Status();
-  };
-  return spec;
-}
-
 void add_engine_options(std::vector<OptionSpec>& out, ModelFlags& flags) {
   out.push_back(with_short_name(
       number_option("threads", "N", "Threads that compute; 0: one for each physical core this process may use",

@@ -141,4 +141,17 @@ OptionSpec as_request_only(OptionSpec spec) {
   return spec;
 }
 
+OptionSpec on_off_option(std::string name, std::string help, bool* target) {
+  std::string shown = *target ? "on" : "off";
+  OptionSpec spec = choice_option(std::move(name), std::move(help), {"on", "off"}, &shown);
+  const std::string flag = flag_of(spec);
+  spec.set = [target, flag](const std::vector<std::string>& values) -> Status {
+    const Result<bool> on = parse_switch(flag, values.back());
+    if (!on.ok()) return invalid_argument(flag, flag + " takes on or off, not '" + values.back() + "'");
+    *target = *on;
+    return Status();
+  };
+  return spec;
+}
+
 }  // namespace assay::cli

@@ -31,11 +31,24 @@ struct OptionSpec {
   std::function<Status(const std::vector<std::string>&)> set;
 };
 
+// A flag that is not ours: it and the words behind it are handed on as they are.
+struct ForeignFlag {
+  std::vector<std::string> names;  // with their dashes
+  int values = 0;                  // words that follow it
+  std::string value_name;
+  std::string environment;  // empty: none
+  std::string help;
+};
+
 struct CommandSpec {
   std::string name;
   std::string summary;   // one line
   std::string examples;  // shown below the help; may be empty
   std::vector<OptionSpec> options;
+  // Flags that another program reads (foreign_words.h), and where their words go. Where a name is ours, too, it is
+  // ours.
+  std::vector<ForeignFlag> foreign = {};
+  std::vector<std::string>* foreign_words = nullptr;
 };
 
 std::string flag_of(const OptionSpec& option);  // "--context-tokens"
@@ -53,6 +66,8 @@ Result<bool> parse_switch(const std::string& what, const std::string& text);
 OptionSpec text_option(std::string name, std::string value_name, std::string help, std::string* target);
 OptionSpec list_option(std::string name, std::string value_name, std::string help, std::vector<std::string>* target);
 OptionSpec switch_option(std::string name, std::string help, bool* target);
+// A switch whose default may be on. Every word of a switch is taken (true, 1, …), the help shows on and off.
+OptionSpec on_off_option(std::string name, std::string help, bool* target);
 OptionSpec choice_option(std::string name, std::string help, std::vector<std::string> choices, std::string* target);
 
 template <typename T>

@@ -1,11 +1,15 @@
 #include "cli/serve_command.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <filesystem>
 #include <utility>
 
 #include "base/log.h"
+#include "cli/serve_chat.h"
 #include "server/http_server.h"
+#include "server/llama_chat.h"
 #include "server/metrics.h"
 #include "server/routes.h"
 #include "server/shutdown.h"
@@ -60,13 +64,68 @@ void leave_behind(bool all_answered) {
   std::_Exit(all_answered ? kExitOk : kExitFailed);
 }
 
+// What answers, in the order in which it is made; destroyed in the reverse.
+struct Answering {
+  ComputeGate gate;
+  std::unique_ptr<server::LlamaChat> chat;  // owns the weights where there is chat
+  bool has_chat = false;
+  std::unique_ptr<Decider> decider;
+};
+
+// The model's path, after a download where llama-server's flags ask for one.
+Status find_model(ServeFlags& flags, server::LlamaChat& chat) {
+  if (!flags.model.model.empty() || !flags.positional_model.empty() || chat.settings().download.empty()) return {};
+  log_line(LogLevel::kInfo, "fetching " + chat.settings().download);
+  Result<std::string> path = chat.fetch_model();
+  if (!path.ok()) return path.error();
+  flags.model.model = std::move(path).value();
+  return {};
+}
+
+// Loads: weights, chat's context, decisions' context.
+Status load(const ServeFlags& flags, DeciderOptions options, const ServeParts& parts, Answering& out) {
+  std::unique_ptr<Decider>& decider = out.decider;
+  const auto keep = [&decider](Result<std::unique_ptr<Decider>> opened) -> Status {
+    if (!opened.ok()) return opened.error();
+    decider = std::move(opened).value();
+    return {};
+  };
+  if (!flags.chat) return keep(parts.open(std::move(options)));
+  const Result<LoadPlan> plan = parts.plan(options);
+  if (!plan.ok()) return plan.error();
+  if (plan->has_head) {
+    log_line(LogLevel::kInfo, "this model decides and does not chat: llama-server's routes are not there");
+    return keep(parts.open(std::move(options)));
+  }
+  const server::LlamaLoad load = {.model_path = options.model.path,
+                                  .model_name = std::filesystem::path(options.model.path).stem().string(),
+                                  .plan = *plan,
+                                  .check_memory = options.model.check_memory,
+                                  .default_context_tokens = plan->context_tokens,
+                                  .stuck_seconds = options.stuck_seconds};
+  if (Status loaded = out.chat->load(load, out.gate); !loaded.ok()) return loaded;
+  out.has_chat = true;
+  if (Status opened = keep(parts.open_on(std::move(options), out.chat->model(), *plan, &out.gate)); !opened.ok()) {
+    return opened;
+  }
+  out.chat->start();
+  return {};
+}
+
 }  // namespace
 
-int run_serve(const ServeFlags& flags, Streams& streams, const Clock& clock, SignalWatcher& signals,
-              const OpenDecider& open) {
-  Result<DeciderOptions> options = serve_decider_options(flags);
+int run_serve(const ServeFlags& given, Streams& streams, const Clock& clock, SignalWatcher& signals,
+              const ServeParts& parts) {
+  Answering answering;
+  Result<std::unique_ptr<server::LlamaChat>> chat = server::LlamaChat::parse(words_for_llama(given));
+  if (!chat.ok()) return report_error(streams.err, chat.error());
+  answering.chat = std::move(chat).value();
+  Result<ServeFlags> flags = with_llama_settings(given, answering.chat->settings());
+  if (!flags.ok()) return report_error(streams.err, flags.error());
+  if (Status found = find_model(*flags, *answering.chat); !found.ok()) return report_error(streams.err, found.error());
+  Result<DeciderOptions> options = serve_decider_options(*flags);
   if (!options.ok()) return report_error(streams.err, options.error());
-  Result<std::vector<std::string>> keys = read_api_keys(flags);
+  Result<std::vector<std::string>> keys = read_api_keys(*flags);
   if (!keys.ok()) return report_error(streams.err, keys.error());
 
   // Destroyed last, so that it bounds the end of everything below.
@@ -74,16 +133,20 @@ int run_serve(const ServeFlags& flags, Streams& streams, const Clock& clock, Sig
   server::ExitLimit exit_limit([&all_answered] { leave_behind(all_answered.load()); });
 
   // Listen before loading, so that probes get an answer.
-  Result<std::unique_ptr<server::HttpServer>> listener = server::HttpServer::open(http_options(flags));
+  Result<std::unique_ptr<server::HttpServer>> listener = server::HttpServer::open(http_options(*flags));
   if (!listener.ok()) return report_error(streams.err, listener.error());
   log_line(LogLevel::kInfo, "listening on " + (*listener)->address() + ", loading " + options->model.path);
 
   // Load, then answer.
-  Result<std::unique_ptr<Decider>> decider = open(std::move(*options));
-  if (!decider.ok()) return report_error(streams.err, decider.error());
-  log_model((*decider)->report());
+  const double grace_ms = static_cast<double>(flags->grace_seconds) * 1e3;
+  if (Status loaded = load(*flags, std::move(*options), parts, answering); !loaded.ok()) {
+    return report_error(streams.err, loaded.error());
+  }
+  log_model(answering.decider->report());
   server::Metrics metrics;
-  server::Routes routes(**decider, metrics, clock, route_options(flags, std::move(*keys)));
+  server::RouteOptions route = route_options(*flags, std::move(*keys));
+  route.chat = answering.has_chat ? answering.chat.get() : nullptr;
+  server::Routes routes(*answering.decider, metrics, clock, route);
   signals.expect();
   (*listener)->set_ready(routes);
   log_line(LogLevel::kInfo, "ready on " + (*listener)->address());
@@ -91,13 +154,14 @@ int run_serve(const ServeFlags& flags, Streams& streams, const Clock& clock, Sig
   // Until a signal comes; then finish what was accepted.
   signals.wait();
   log_line(LogLevel::kInfo, "draining: answering what was accepted");
-  const double grace_ms = static_cast<double>(flags.grace_seconds) * 1e3;
+  const std::int64_t began_ns = clock.now_ns();
   exit_limit.start(grace_ms + kExitMarginMs);
   const auto stop_listener = [&] {
+    answering.chat->stop(std::max(0.0, grace_ms - clock.ms_since(began_ns)));
     all_answered.store(true);
     (*listener)->stop();
   };
-  server::shut_down(routes, **decider, stop_listener, grace_ms);
+  server::shut_down(routes, *answering.decider, stop_listener, grace_ms);
   log_line(LogLevel::kInfo, "stopped");
   return kExitOk;
 }

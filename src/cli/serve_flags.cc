@@ -1,5 +1,6 @@
 #include "cli/serve_flags.h"
 
+#include <algorithm>
 #include <fstream>
 #include <utility>
 
@@ -12,6 +13,8 @@ constexpr const char* kExamples =
     "  curl -s http://127.0.0.1:8080/v1/decide -H 'Content-Type: application/json' -d '{\"decision\": {\"id\": \"1\",\n"
     "    \"state\": \"My card was charged twice.\", \"question\": \"What does the customer want?\",\n"
     "    \"options\": [{\"id\": \"refund\", \"description\": \"Wants money back\"}, {\"id\": \"info\"}]}}'\n"
+    "Where a flag of llama-server has a name of ours, ours is meant; -c, --ctx-size and LLAMA_ARG_CTX_SIZE count for\n"
+    "decisions, too, unless --context-tokens says otherwise. LLAMA_ARG_ variables are read for what no flag says.\n"
     "Ctrl-C and SIGTERM answer what was accepted, then exit 0; a second one exits at once.";
 
 void add_load_options(std::vector<OptionSpec>& out, ServeFlags& flags) {
@@ -75,8 +78,14 @@ CommandSpec serve_command(ServeFlags& flags) {
   add_http_options(out, flags);
   add_wire_options(out, flags);
   add_load_options(out, flags);
+  out.push_back(
+      on_off_option("chat", "Whether chat and the rest of llama-server's routes are answered, too", &flags.chat));
   out.push_back(snapshots_option(flags.model));
-  for (OptionSpec& option : model_options(flags.model)) out.push_back(std::move(option));
+  for (OptionSpec& option : model_options(flags.model)) {
+    if (option.short_name == "c") option.short_name = "";  // llama-server's -c is --ctx-size
+    out.push_back(std::move(option));
+  }
+  spec.foreign_words = &flags.llama_words;
   return spec;
 }
 
@@ -85,6 +94,8 @@ Result<DeciderOptions> serve_decider_options(const ServeFlags& flags) {
   if (!flags.positional_model.empty()) model.model = flags.positional_model;
   Result<DeciderOptions> options = decider_options(model);
   if (!options.ok()) return options;
+  // A mere name says nothing to decisions: they keep the model's own template.
+  if (flags.chat_template_text.find('{') != std::string::npos) options->model.chat_template = flags.chat_template_text;
   // "auto" is the library's own, as for every other command.
   const Layout layout = layout_from_name(flags.layout).value_or(Layout::kAuto);
   if (layout != Layout::kAuto) options->layout = layout;
@@ -97,8 +108,8 @@ Result<DeciderOptions> serve_decider_options(const ServeFlags& flags) {
 
 Result<std::vector<std::string>> read_api_keys(const ServeFlags& flags) {
   std::vector<std::string> keys = flags.api_keys;
-  for (const std::string& key : keys) {
-    if (key.empty()) return invalid_argument("--api-key", "--api-key is empty");
+  if (std::find(keys.begin(), keys.end(), "") != keys.end()) {
+    return invalid_argument("--api-key", "--api-key is empty");
   }
   if (flags.api_key_file.empty()) return keys;
   std::ifstream file(flags.api_key_file);

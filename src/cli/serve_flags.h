@@ -32,10 +32,14 @@ struct ServeFlags {
   std::int64_t step_ms = static_cast<std::int64_t>(DeciderOptions{}.step_ms);
   std::int64_t stuck_seconds = static_cast<std::int64_t>(DeciderOptions{}.stuck_seconds);
   std::uint64_t answer_cache = DeciderOptions{}.answer_cache_entries;
-  std::int64_t grace_seconds = 25;  // SageMaker kills a container 30 s after SIGTERM
+  bool chat = true;
+  std::string chat_template_text;        // as llama-server's flags say: Jinja text, or a name that llama.cpp knows
+  std::vector<std::string> llama_words;  // llama-server's flags, as they came
+  std::int64_t grace_seconds = 25;       // SageMaker kills a container 30 s after SIGTERM
 };
 
-// The specs of all of the above. `flags` must outlive them.
+// The specs of all of the above; llama-server's flags come from whoever knows them (ForeignFlag). `flags` must outlive
+// them.
 CommandSpec serve_command(ServeFlags& flags);
 
 // As decider_options() of the model's flags (the argument wins over --model), with what only a server sets. Errors: the

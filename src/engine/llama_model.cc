@@ -125,7 +125,22 @@ Result<std::unique_ptr<LlamaModel>> LlamaModel::load_vocabulary(const std::strin
   return std::unique_ptr<LlamaModel>(new LlamaModel(model, std::move(facts).value(), ModelOptions{.path = path}));
 }
 
-LlamaModel::~LlamaModel() { llama_model_free(model_); }
+Result<std::unique_ptr<LlamaModel>> LlamaModel::adopt(const ModelOptions& options, llama_model* model) {
+  Result<ModelFacts> facts = inspect_gguf(options.path);
+  if (!facts.ok()) return facts.error();
+  Result<ModelOptions> settled = settle_options(options, *facts);
+  if (!settled.ok()) return settled.error();
+  std::unique_ptr<LlamaModel> adopted(new LlamaModel(model, std::move(facts).value(), std::move(settled).value()));
+  adopted->owns_weights_ = false;
+  if (adopted->recurrent()) {
+    adopted->options_.sequences_max = std::min(adopted->options_.sequences_max, kRecurrentSequences);
+  }
+  return adopted;
+}
+
+LlamaModel::~LlamaModel() {
+  if (owns_weights_) llama_model_free(model_);
+}
 
 const llama_vocab* LlamaModel::vocabulary() const { return llama_model_get_vocab(model_); }
 

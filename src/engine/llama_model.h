@@ -45,6 +45,9 @@ class LlamaModel {
   static Result<std::unique_ptr<LlamaModel>> load(const ModelOptions& options);
   // The vocabulary alone, also of a file without weights: for tests and tools.
   static Result<std::unique_ptr<LlamaModel>> load_vocabulary(const std::string& path);
+  // Weights that somebody else has loaded from options.path and frees after this is gone. Errors: those of
+  // inspect_gguf() and settle_options(). REQUIRES: model != nullptr.
+  static Result<std::unique_ptr<LlamaModel>> adopt(const ModelOptions& options, llama_model* model);
   ~LlamaModel();
   LlamaModel(const LlamaModel&) = delete;
   LlamaModel& operator=(const LlamaModel&) = delete;
@@ -69,6 +72,7 @@ class LlamaModel {
       : model_(model), facts_(std::move(facts)), options_(std::move(options)) {}
 
   llama_model* const model_;
+  bool owns_weights_ = true;
   const ModelFacts facts_;
   ModelOptions options_;
   std::uint64_t memory_needed_bytes_ = 0;

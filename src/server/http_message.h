@@ -14,6 +14,8 @@ struct HttpRequest {
   std::string path;                                          // without the query
   std::vector<std::pair<std::string, std::string>> headers;  // names in any case
   std::string body;
+  std::string query_text;                                       // behind the path's '?', as it came
+  std::vector<std::pair<std::string, std::string>> query = {};  // the same, taken apart and decoded
   // True once the client has gone. May be empty; may be called from any thread. After the reply it can still be called
   // and means nothing.
   std::function<bool()> disconnected;

@@ -67,8 +67,18 @@ class ConnectionStream final : public httplib::Stream {
 };
 
 HttpRequest request_of(const httplib::Request& from) {
-  HttpRequest request{.method = from.method, .path = from.path, .headers = {}, .body = "", .disconnected = {}};
+  HttpRequest request{.method = from.method,
+                      .path = from.path,
+                      .headers = {},
+                      .body = "",
+                      .query_text = "",
+                      .query = {},
+                      .disconnected = {}};
   request.headers.assign(from.headers.begin(), from.headers.end());
+  if (const std::size_t mark = from.target.find('?'); mark != std::string::npos) {
+    request.query_text = from.target.substr(mark + 1);
+    request.query.assign(from.params.begin(), from.params.end());
+  }
   request.disconnected = [socket = at_work->connection.socket()] { return is_peer_gone(socket); };
   return request;
 }

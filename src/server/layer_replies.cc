@@ -1,11 +1,9 @@
 #include "server/layer_replies.h"
 
-#include <algorithm>
-#include <cstdint>
-#include <random>
 #include <utility>
 
 #include "server/openai_error.h"
+#include "server/request_ids.h"
 #include "server/route_table.h"
 #include "server/systemone_error.h"
 #include "server/wire_reply.h"
@@ -13,22 +11,9 @@
 namespace assay::server {
 namespace {
 
-constexpr std::size_t kRequestIdCharsMax = 128;
-
-std::string random_id() {
-  std::random_device device;
-  std::uint64_t bits = (std::uint64_t{device()} << 32) | device();
-  std::string id(16, '0');
-  for (std::size_t i = id.size(); i-- > 0; bits >>= 4) id[i] = "0123456789abcdef"[bits & 15];
-  return id;
-}
-
-// The client's own id when routes would take it, too.
-std::string id_of(const HttpRequest& request) {
-  const std::string* given = find_header(request, "x-request-id");
-  const bool is_sane = given != nullptr && !given->empty() && given->size() <= kRequestIdCharsMax &&
-                       std::all_of(given->begin(), given->end(), [](char c) { return c > ' ' && c < '\x7F'; });
-  return is_sane ? *given : random_id();
+RequestIds& request_ids() {
+  static RequestIds ids(0);
+  return ids;
 }
 
 // As the path's clients read errors.
@@ -43,7 +28,7 @@ HttpReply reply_with(const HttpRequest& request, int status, std::string body) {
   HttpReply reply;
   reply.status = status;
   reply.body = std::move(body);
-  std::string id = id_of(request);
+  std::string id = request_ids().id_of(request);
   reply.headers.emplace_back("x-typesafe-request-id", id);
   reply.headers.emplace_back("x-request-id", std::move(id));
   if (status == 503 || status == 429) reply.headers.emplace_back("Retry-After", "1");
@@ -81,7 +66,7 @@ HttpReply reply_for_status(const HttpRequest& request, int status, const Connect
 
 std::string bytes_of_refusal(int status, const Error& error) {
   const std::string body = error_body(error);
-  const std::string id = random_id();
+  const std::string id = request_ids().id_of({});
   std::string bytes = "HTTP/1.1 " + std::to_string(status) + " \r\n";  // the reason may be empty
   bytes += "Content-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) + "\r\n";
   if (status == 503) bytes += "Retry-After: 1\r\n";

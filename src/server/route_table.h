@@ -1,6 +1,7 @@
 #pragma once
 // Which paths there are, and what stands behind each: the one list for dispatch, metrics and "did you mean".
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,7 +19,8 @@ enum class RouteKind {
   kInvocations,  // the wire that the body's keys say, SemIf by default
   kSystemOne,
   kDecisions,  // OpenAI decisions, or System One where the body has a state
-  kChat,       // a chat completion that is one decision
+  kChat,       // a chat completion, or one decision in its shape
+  kForeign,    // what a chat server has beside ours (chat_server.h)
 };
 
 // A path that this server knows and the method it takes ("GET" or "POST"; HEAD goes where GET goes).
@@ -26,6 +28,7 @@ struct Route {
   const char* path;
   const char* method;
   RouteKind kind;
+  std::size_t foreign = 0;  // its place in ChatServer::routes()
 };
 
 const std::vector<Route>& known_routes();

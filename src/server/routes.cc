@@ -8,7 +8,6 @@
 #include <cmath>
 #include <exception>
 #include <new>
-#include <random>
 #include <utility>
 
 #include "base/log.h"
@@ -22,26 +21,8 @@
 namespace assay::server {
 namespace {
 
-constexpr std::size_t kRequestIdCharsMax = 128;
 constexpr std::size_t kClientHexDigits = 16;
 constexpr double kRetryAfterSecondsMax = 3600;
-
-bool is_sane_request_id(const std::string& id) {
-  return !id.empty() && id.size() <= kRequestIdCharsMax &&
-         std::all_of(id.begin(), id.end(), [](char c) { return c > ' ' && c < '\x7F'; });
-}
-
-// A bijection of 64 bits that looks random (splitmix64's last steps), so consecutive counts give unlike ids.
-std::uint64_t scrambled(std::uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-  return x ^ (x >> 31);
-}
-
-std::uint64_t random_seed() {
-  std::random_device device;
-  return (std::uint64_t{device()} << 32) | device();
-}
 
 // The value of Retry-After: whole seconds, at least 1, whatever was estimated.
 std::string retry_after_text(double seconds) {
@@ -60,7 +41,12 @@ bool wants_bearer(const Route& route) {
 bool is_open(const Route& route) { return route.kind == RouteKind::kPage || is_open_path(route.path); }
 
 // Where the path has no wire of its own, and on System One's, errors are the general ones.
-bool has_general_errors(const Route& route) { return !is_post(route) || route.kind == RouteKind::kSystemOne; }
+bool has_general_errors(const Route& route) {
+  return route.kind != RouteKind::kForeign && (!is_post(route) || route.kind == RouteKind::kSystemOne);
+}
+
+// What llama-server reads as it reads it: any media type, and errors as OpenAI has them.
+RouteKind errors_of(RouteKind kind) { return kind == RouteKind::kForeign ? RouteKind::kChat : kind; }
 
 Error too_large(std::uint64_t bytes, std::size_t bytes_max) {
   return Error{ErrorCode::kTooLong,
@@ -147,16 +133,17 @@ Routes::Routes(Decider& decider, Metrics& metrics, const Clock& clock, const Rou
       options_(options),
       settings_(wire_settings(options, decider.report())),
       wires_(settings_, decider.report()),
+      map_(options.chat),
       keys_(options.api_keys),
       rate_limit_(options.rate_limit_per_minute, clock),
-      request_id_seed_(options_.request_id_seed != 0 ? options_.request_id_seed : random_seed()) {}
+      request_ids_(options_.request_id_seed) {}
 
 HttpReply Routes::handle(const HttpRequest& request) {
   try {
-    const Route* route = find_route(request.path);
+    const Route* route = map_.find(request.path, request.method);
     // Owned here and, where the reply is a stream, by that: a request is over when the last of them is.
     const auto counted = std::make_shared<Counted>(*this, route != nullptr ? route->path : "other");
-    const std::string id = id_of(request);
+    const std::string id = request_ids_.id_of(request);
     return finish(serve(route, request, id, counted), id, *counted);
   } catch (...) {
     // Even the error's text could not be made: what is left needs no memory.
@@ -168,8 +155,8 @@ HttpReply Routes::handle(const HttpRequest& request) {
 
 std::optional<HttpReply> Routes::refuse_early(const HttpRequest& request) {
   try {
-    const Route* route = find_route(request.path);
-    const std::string id = id_of(request);
+    const Route* route = map_.find(request.path, request.method);
+    const std::string id = request_ids_.id_of(request);
     std::optional<Served> refused = check_head(route, request, id);
     if (!refused.has_value()) return std::nullopt;
     Counted counted(*this, route != nullptr ? route->path : "other");
@@ -196,6 +183,10 @@ Routes::Served Routes::serve(const Route* route, const HttpRequest& request, con
   try {
     std::optional<Served> refused = check_head(route, request, id);
     if (refused.has_value()) return std::move(*refused);
+    if (route->kind == RouteKind::kForeign) {
+      const Status checked = is_post(*route) ? check_body(*route, request) : Status();
+      return checked.ok() ? forward(*route, request, counted) : refuse(route, checked.error(), id);
+    }
     return is_post(*route) ? decide(*route, request, id, counted) : Served{.reply = page(*route)};
   } catch (const std::bad_alloc&) {
     error = Error{ErrorCode::kOutOfMemory, "memory ran out while the request was answered", ""};
@@ -223,19 +214,22 @@ std::optional<Routes::Served> Routes::check_head(const Route* route, const HttpR
     if (!allowed.ok()) return refuse(route, allowed.error(), id);
   }
   if (!is_post(*route)) return std::nullopt;
+  const std::uint64_t bytes = content_length(request);
+  if (bytes > settings_.body_bytes_max) return refuse(route, too_large(bytes, settings_.body_bytes_max), id);
+  if (route->kind == RouteKind::kForeign || (route->kind == RouteKind::kChat && options_.chat != nullptr)) {
+    return std::nullopt;
+  }
   const std::string* type = find_header(request, "content-type");
   if (type == nullptr || !is_json_media_type(*type)) {
     const Error error{ErrorCode::kMediaType, "the body must be application/json; say so in the Content-Type header",
                       ""};
     return refuse(route, error, id);
   }
-  const std::uint64_t bytes = content_length(request);
-  if (bytes > settings_.body_bytes_max) return refuse(route, too_large(bytes, settings_.body_bytes_max), id);
   return std::nullopt;
 }
 
 Routes::Served Routes::refuse_method(const Route& route, const std::string& id) {
-  const std::string allowed = allowed_methods(route);
+  const std::string allowed = map_.allowed_methods(route.path);
   const std::string message = std::string(route.path) + " takes " + allowed;
   Served served = refuse(&route, invalid_argument("", message), id);
   served.reply.status = 405;
@@ -247,7 +241,7 @@ Routes::Served Routes::refuse_method(const Route& route, const std::string& id) 
 // An error that is not the body's. Too large is 413 on every path, though too long can be 400 once a body is read.
 Routes::Served Routes::refuse(const Route* route, const Error& error, const std::string& id) {
   const RouteKind kind = route != nullptr ? route->kind : RouteKind::kSystemOne;
-  Served served = served_of(refuse_decision(place_, wires_.of_route(kind), error, id));
+  Served served = served_of(refuse_decision(place_, wires_.of_route(errors_of(kind)), error, id));
   served.reply.status = http_status(error.code);
   return served;
 }
@@ -260,21 +254,23 @@ Routes::Served Routes::served_of(DecisionOutcome outcome) {
 }
 
 // What is left to check once the body is there, before it is parsed.
-Status Routes::check_body(const HttpRequest& request) {
+Status Routes::check_body(const Route& route, const HttpRequest& request) {
   if (request.body.size() > settings_.body_bytes_max) return too_large(request.body.size(), settings_.body_bytes_max);
   if (const std::optional<double> wait = rate_limit_.take(client_of(request)); wait.has_value()) {
     return Error{ErrorCode::kTooBusy, "too many requests from this client; the limit is a number of them a minute", "",
                  *wait};
   }
   if (draining_.load()) return Error{ErrorCode::kUnavailable, "the server is shutting down", ""};
+  if (route.kind == RouteKind::kForeign) return {};
   if (!place_.decider.healthy()) return Error{ErrorCode::kUnavailable, "the model has failed; a restart is needed", ""};
   return {};
 }
 
 Routes::Served Routes::decide(const Route& route, const HttpRequest& request, const std::string& id,
                               const std::shared_ptr<Counted>& counted) {
-  const Status checked = check_body(request);
+  const Status checked = check_body(route, request);
   if (!checked.ok()) return refuse(&route, checked.error(), id);
+  if (is_chat(route, request)) return forward(*map_.find_foreign(route.path, route.method), request, counted);
   const Wire* wire = wires_.of_body(route.kind, request.body);
   if (wire == nullptr) {
     const Result<Value> json = parse_json(request.body);
@@ -293,6 +289,20 @@ Routes::Served Routes::decide(const Route& route, const HttpRequest& request, co
   if (parsed.write_answer && wants_event_stream(request)) return stream(*wire, std::move(parsed), id, counted);
   Served served = served_of(make_decision(place_, *wire, parsed, id));
   if (served.reply.status == 200) served.reply.content_type = parsed.content_type;
+  return served;
+}
+
+// A chat completion that wants text.
+bool Routes::is_chat(const Route& route, const HttpRequest& request) const {
+  return route.kind == RouteKind::kChat && options_.chat != nullptr && !ChatDecideWire::wants(request);
+}
+
+// What the chat server answers. A stream is at work until it has been sent or dropped.
+Routes::Served Routes::forward(const Route& route, const HttpRequest& request,
+                               const std::shared_ptr<Counted>& counted) {
+  Served served{.reply = options_.chat->handle(route.foreign, request)};
+  if (!served.reply.stream) return served;
+  served.reply.stream = [send = std::move(served.reply.stream), counted](const BodyWriter& write) { send(write); };
   return served;
 }
 
@@ -323,6 +333,7 @@ HttpReply Routes::page(const Route& route) const {
     case RouteKind::kMetrics:
       reply.content_type = kMetricsMediaType;
       reply.body = place_.metrics.text(place_.decider.stats());
+      if (options_.chat != nullptr) reply.body += options_.chat->metrics_text();
       return reply;
     case RouteKind::kPage: {
       const std::optional<WebPage> page = web_page(route.path);
@@ -339,7 +350,8 @@ HttpReply Routes::page(const Route& route) const {
 
 std::string Routes::status_word() const {
   if (draining_.load()) return "draining";
-  return place_.decider.healthy() ? "ok" : "failed";
+  const bool chat_healthy = options_.chat == nullptr || options_.chat->healthy();
+  return place_.decider.healthy() && chat_healthy ? "ok" : "failed";
 }
 
 HttpReply Routes::health_reply() const {
@@ -362,16 +374,6 @@ HttpReply Routes::ping_reply() const {
   reply.status = status == "ok" ? 200 : 503;
   reply.body = ping_body(status);
   return reply;
-}
-
-// The client's own id where it can stand in a header and a log, else a new one.
-std::string Routes::id_of(const HttpRequest& request) {
-  const std::string* given = find_header(request, "x-request-id");
-  if (given != nullptr && is_sane_request_id(*given)) return *given;
-  std::uint64_t bits = scrambled(request_id_seed_ + request_ids_given_.fetch_add(1) * 0x9E3779B97F4A7C15u);
-  std::string id(16, '0');
-  for (std::size_t i = id.size(); i-- > 0; bits >>= 4) id[i] = "0123456789abcdef"[bits & 15];
-  return id;
 }
 
 }  // namespace assay::server

@@ -11,9 +11,10 @@
 //   GET  /docs, /openapi.json, …    pages for people and tools (web_pages.h)
 //   POST /v1/systemone              System One (systemone_wire.h); also /api/v1/systemone and /api/alpha/decisions
 //   POST /v1/decisions, /decisions  OpenAI decisions (openai_decisions.h), or System One where the body has a state
-//   POST /v1/chat/completions       a chat completion that is one decision (chat_decide.h)
+//   POST /v1/chat/completions       a chat completion, or one that is one decision (chat_decide.h)
 //   POST /v1/decide                 SemIf's body (wire.h)
 //   POST /invocations               SageMaker's path: whichever of these wires the body is written for
+//   and all that a chat server has beside these (chat_server.h)
 
 #include <atomic>
 #include <cstdint>
@@ -27,11 +28,13 @@
 #include "assay/decider.h"
 #include "base/clock.h"
 #include "server/api_keys.h"
+#include "server/chat_server.h"
 #include "server/decision_call.h"
 #include "server/http_message.h"
 #include "server/metrics.h"
 #include "server/rate_limit.h"
-#include "server/route_table.h"
+#include "server/request_ids.h"
+#include "server/route_map.h"
 #include "server/wires.h"
 
 namespace assay::server {
@@ -45,6 +48,8 @@ struct RouteOptions {
   std::size_t system_one_options_max = 255;
   std::size_t system_one_levels_max = 10;
   int round_digits = 0;  // of System One's and OpenAI's numbers; 0: not rounded
+  // Answers chat and all routes that are not ours; nullptr: there is none. Outlives the Routes.
+  ChatServer* chat = nullptr;
   // Start of the generated request ids; 0: taken from the system's random source. Tests set it.
   std::uint64_t request_id_seed = 0;
 };
@@ -90,7 +95,9 @@ class Routes {
   Served refuse_method(const Route& route, const std::string& id);
   Served refuse(const Route* route, const Error& error, const std::string& id);
   static Served served_of(DecisionOutcome outcome);
-  Status check_body(const HttpRequest& request);
+  Served forward(const Route& route, const HttpRequest& request, const std::shared_ptr<Counted>& counted);
+  bool is_chat(const Route& route, const HttpRequest& request) const;
+  Status check_body(const Route& route, const HttpRequest& request);
   Served decide(const Route& route, const HttpRequest& request, const std::string& id,
                 const std::shared_ptr<Counted>& counted);
   Served stream(const Wire& wire, ParsedWire parsed, const std::string& id, const std::shared_ptr<Counted>& counted);
@@ -99,17 +106,16 @@ class Routes {
   HttpReply health_reply() const;
   HttpReply ping_reply() const;
   std::string status_word() const;
-  std::string id_of(const HttpRequest& request);
 
   const DecisionPlace place_;
   const Clock& clock_;
   const RouteOptions options_;
   const WireSettings settings_;
   const Wires wires_;
+  const RouteMap map_;
   const ApiKeys keys_;
   RateLimit rate_limit_;
-  const std::uint64_t request_id_seed_;
-  std::atomic<std::uint64_t> request_ids_given_{0};
+  RequestIds request_ids_;
   std::atomic<bool> draining_{false};
 };
 

@@ -1,6 +1,8 @@
 // Decider::open(): a GGUF to a decider, step by step. It and the decider of models with a head of their own are what
 // needs llama.cpp here.
 
+#include "service/open_decider.h"
+
 #include <filesystem>
 #include <map>
 #include <utility>
@@ -263,59 +265,127 @@ Result<std::unique_ptr<Decider>> open_head(const DeciderOptions& options, const 
       std::make_unique<service::LlamaHeadDecider>(std::move(head).value(), options.limits, std::move(report)));
 }
 
+// What is kept of earlier checks of this file, and what must be the same for it to count.
+struct Record {
+  std::string settings;
+  std::string chat_template;
+  std::optional<CheckRecord> stored;
+  CheckRecord now;
+};
+
+Record read_record(const DeciderOptions& options, const engine::ModelFacts& facts) {
+  Record out;
+  out.chat_template = options.model.chat_template.empty() ? facts.chat_template : options.model.chat_template;
+  out.settings = check_settings(options, out.chat_template);
+  out.stored = service::read_check_file(options.model.path, options.check_dir, out.settings);
+  out.now = out.stored ? *out.stored : service::new_check_record(options.model.path, out.settings);
+  return out;
+}
+
+void keep_record(const DeciderOptions& options, const Record& record) {
+  const std::optional<CheckRecord>& before = record.stored;
+  const CheckRecord& now = record.now;
+  if (before && now.has_readout == before->has_readout && now.bits_key == before->bits_key &&
+      now.start_check_machine == before->start_check_machine) {
+    return;
+  }
+  if (!service::write_check_file(options.model.path, options.check_dir, now)) {
+    log_line(LogLevel::kInfo, "no folder to keep the check's result in; it will be made again at the next start");
+  }
+}
+
+std::unique_ptr<engine::Scheduler> make_scheduler(const DeciderOptions& options, ComputeGate* gate,
+                                                  engine::PrefixStore* store,
+                                                  std::unique_ptr<engine::Decoder> decoder) {
+  engine::SchedulerOptions scheduling;
+  scheduling.queue_jobs_max = options.queue_jobs_max;
+  scheduling.stuck_seconds = options.stuck_seconds;
+  scheduling.gate = gate;
+  scheduling.store = store;
+  scheduling.engine.step_ms = options.step_ms;
+  scheduling.engine.cache_tokens = options.model.cache_tokens;
+  return std::make_unique<engine::Scheduler>(std::move(decoder), steady_clock(), scheduling);
+}
+
 }  // namespace
 
-Result<std::unique_ptr<Decider>> Decider::open(DeciderOptions options) {
+namespace service {
+
+Result<LoadPlan> plan_load(const DeciderOptions& options) {
+  const Result<engine::ModelFacts> facts = engine::inspect_gguf(options.model.path);
+  if (!facts.ok()) return facts.error();
+  const Result<ModelOptions> settled = engine::settle_options(options.model, *facts);
+  if (!settled.ok()) return settled.error();
+  const Result<std::uint64_t> needed = engine::estimate_memory_bytes(*settled);
+  if (!needed.ok()) return needed.error();
+  LoadPlan plan = {.extra_buffers = options.model.extra_buffers,
+                   .memory_needed_bytes = *needed,
+                   .memory_free_bytes = engine::machine_memory().free_bytes,
+                   .threads = settled->threads,
+                   .context_tokens = settled->context_tokens,
+                   .has_head = !facts->decision_head.empty()};
+  if (plan.has_head) return plan;
+  Record record = read_record(options, *facts);
+  const bool known = record.now.start_check_machine == engine::start_check_machine();
+  if (known) plan.extra_buffers = plan.extra_buffers && record.now.extra_buffers;
+  if (known || !options.start_check) return plan;
+  DeciderOptions tried = options;
+  std::vector<std::string> warnings;
+  const Result<std::unique_ptr<engine::LlamaModel>> model = load_checked(tried, record.now, warnings);
+  if (!model.ok()) return model.error();
+  for (const std::string& warning : warnings) log_line(LogLevel::kWarn, warning);
+  keep_record(options, record);
+  plan.extra_buffers = tried.model.extra_buffers;
+  return plan;
+}
+
+Result<std::unique_ptr<Decider>> open_decider(DeciderOptions options, const SharedWeights& shared) {
   const Result<engine::ModelFacts> facts = engine::inspect_gguf(options.model.path);
   if (!facts.ok()) return facts.error();
   ModelReport report = report_of_file(options, *facts);
   if (!facts->decision_head.empty()) return open_head(options, *facts, std::move(report));
-  const std::string& own_template = facts->chat_template;
-  const bool is_override = !options.model.chat_template.empty();
-  const std::string chat_template = is_override ? options.model.chat_template : own_template;
-  const std::string settings = check_settings(options, chat_template);
-  const std::optional<CheckRecord> stored = service::read_check_file(options.model.path, options.check_dir, settings);
-  CheckRecord record = stored ? *stored : service::new_check_record(options.model.path, settings);
-  const CheckRecord before = record;
-
-  Result<std::unique_ptr<engine::LlamaModel>> model = load_checked(options, record, report.warnings);
+  Record record = read_record(options, *facts);
+  const bool is_shared = shared.model != nullptr;
+  if (is_shared) options.model.extra_buffers = shared.plan.extra_buffers;
+  Result<std::unique_ptr<engine::LlamaModel>> model = is_shared ? engine::LlamaModel::adopt(options.model, shared.model)
+                                                                : load_checked(options, record.now, report.warnings);
   if (!model.ok()) return model.error();
   Result<std::unique_ptr<engine::LlamaEncoder>> encoder =
-      engine::LlamaEncoder::open((*model)->vocabulary(), chat_template, is_override);
+      engine::LlamaEncoder::open((*model)->vocabulary(), record.chat_template, !options.model.chat_template.empty());
   if (!encoder.ok()) return encoder.error();
-  describe(**model, (*encoder)->facts(), record, report);
-  Result<std::unique_ptr<engine::Decoder>> decoder = checked_decoder(**model, record, report);
+  describe(**model, (*encoder)->facts(), record.now, report);
+  if (is_shared) report.memory_needed_bytes = shared.plan.memory_needed_bytes;
+  Result<std::unique_ptr<engine::Decoder>> decoder = checked_decoder(**model, record.now, report);
   if (!decoder.ok()) return decoder.error();
   report.layout = options.layout;
   report.vocabulary_tokens = (*decoder)->limits().vocabulary_tokens;
   report.hidden_size = (*decoder)->limits().hidden_size;
   Result<std::unique_ptr<engine::PrefixStore>> store = open_store(options, **model, report, (*decoder)->limits());
   if (!store.ok()) return store.error();
-  engine::SchedulerOptions scheduling = {
-      .queue_jobs_max = options.queue_jobs_max, .stuck_seconds = options.stuck_seconds, .store = store->get()};
-  scheduling.engine.step_ms = options.step_ms;
-  scheduling.engine.cache_tokens = options.model.cache_tokens;
-  auto scheduler = std::make_unique<engine::Scheduler>(std::move(decoder).value(), steady_clock(), scheduling);
-  service::LocalDeciderOptions local = {.limits = options.limits,
-                                        .special_tokens = options.special_tokens,
-                                        .layout = options.layout,
-                                        .timeout_ms = options.timeout_ms,
-                                        .prior_cache_tokens = options.prior_cache_tokens,
-                                        .answer_cache_entries = options.answer_cache_entries,
-                                        .build = engine::start_check_machine(),
-                                        .settings = bit_settings(**model, chat_template)};
+  std::unique_ptr<engine::Scheduler> scheduler =
+      make_scheduler(options, shared.gate, store->get(), std::move(decoder).value());
+  LocalDeciderOptions local = {.limits = options.limits,
+                               .special_tokens = options.special_tokens,
+                               .layout = options.layout,
+                               .timeout_ms = options.timeout_ms,
+                               .prior_cache_tokens = options.prior_cache_tokens,
+                               .answer_cache_entries = options.answer_cache_entries,
+                               .build = engine::start_check_machine(),
+                               .settings = bit_settings(**model, record.chat_template)};
   auto decider = std::make_unique<LocalDecider>(std::move(encoder).value(), std::move(scheduler), steady_clock(),
                                                 std::move(local), std::move(report));
   describe_labels(decider->labels(), decider->mutable_report());
-  if (Status status = service::choose_readout(options, *decider, record); !status.ok()) return status.error();
-  service::warn_of_unreliable_types(decider->mutable_report());
-  const bool changed = !stored || record.has_readout != before.has_readout || record.bits_key != before.bits_key ||
-                       record.start_check_machine != before.start_check_machine;
-  if (changed && !service::write_check_file(options.model.path, options.check_dir, record)) {
-    log_line(LogLevel::kInfo, "no folder to keep the check's result in; it will be made again at the next start");
-  }
+  if (Status status = choose_readout(options, *decider, record.now); !status.ok()) return status.error();
+  warn_of_unreliable_types(decider->mutable_report());
+  keep_record(options, record);
   return std::unique_ptr<Decider>(
       std::make_unique<OwningDecider>(std::move(model).value(), std::move(store).value(), std::move(decider)));
+}
+
+}  // namespace service
+
+Result<std::unique_ptr<Decider>> Decider::open(DeciderOptions options) {
+  return service::open_decider(std::move(options), {});
 }
 
 }  // namespace assay

@@ -1,0 +1,99 @@
+#include "base/compute_gate.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <optional>
+#include <thread>
+
+namespace assay {
+namespace {
+
+// A guest that passes pause points until it is told to end.
+class Guest {
+ public:
+  explicit Guest(ComputeGate& gate)
+      : thread_([this, &gate] {
+          while (!end_.load()) {
+            gate.pause_point();
+            passed_++;
+          }
+        }) {
+    wait_for(1);
+  }
+  ~Guest() {
+    end_.store(true);
+    thread_.join();
+  }
+  long passed() const { return passed_.load(); }
+  void wait_for(long more) const {
+    const long wanted = passed_.load() + more;
+    while (passed_.load() < wanted) std::this_thread::yield();
+  }
+
+ private:
+  std::atomic<bool> end_{false};
+  std::atomic<long> passed_{0};
+  std::thread thread_;
+};
+
+TEST(ComputeGate, AGuestStandsStillWhileATurnIsHeld) {
+  ManualClock clock;
+  clock.advance_ms(1);
+  ComputeGate gate(&clock);
+  const Guest guest(gate);
+  {
+    // The clock stands, so the guest is never silent: the turn begins when it has paused.
+    const ComputeGate::Turn turn(&gate);
+    EXPECT_TRUE(gate.guest_paused());
+    const long passed = guest.passed();
+    for (int i = 0; i < 1000; i++) std::this_thread::yield();
+    EXPECT_EQ(guest.passed(), passed);
+  }
+  guest.wait_for(3);
+}
+
+TEST(ComputeGate, ASilentGuestIsNotWaitedFor) {
+  ManualClock clock;
+  clock.advance_ms(1);
+  ComputeGate gate(&clock);
+  {
+    const ComputeGate::Turn turn(&gate);
+  }  // there never was a guest
+  gate.pause_point();
+  EXPECT_EQ(gate.guest_seen_ns(), 1'000'000);
+  clock.advance_ms(10);
+  {
+    const ComputeGate::Turn turn(&gate);
+  }
+  EXPECT_FALSE(gate.guest_paused());
+  gate.pause_point();  // and nobody holds it up
+  EXPECT_EQ(gate.guest_seen_ns(), 11'000'000);
+}
+
+TEST(ComputeGate, AGuestThatWaitedGetsItsShareBeforeTheNextTurn) {
+  ManualClock clock;
+  clock.advance_ms(1);
+  ComputeGate gate(&clock);
+  const Guest guest(gate);
+  {
+    const ComputeGate::Turn turn(&gate);
+    clock.advance_ms(30);
+  }
+  std::atomic<bool> begun{false};
+  std::thread next([&] {
+    const ComputeGate::Turn turn(&gate);
+    begun.store(true);
+  });
+  guest.wait_for(100);
+  EXPECT_FALSE(begun.load());
+  clock.advance_ms(9);
+  guest.wait_for(100);
+  EXPECT_FALSE(begun.load());
+  clock.advance_ms(2);  // 30 ms / 3 are over
+  next.join();
+  EXPECT_TRUE(begun.load());
+}
+
+}  // namespace
+}  // namespace assay

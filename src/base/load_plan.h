@@ -1,0 +1,17 @@
+#pragma once
+// What is known of a model before its weights are loaded, for whoever loads them.
+
+#include <cstdint>
+
+namespace assay {
+
+struct LoadPlan {
+  bool extra_buffers = true;              // whether packed weights may be used
+  std::uint64_t memory_needed_bytes = 0;  // estimate for the weights and the decisions
+  std::uint64_t memory_free_bytes = 0;
+  std::int32_t threads = 1;
+  std::int32_t context_tokens = 0;  // of a decision
+  bool has_head = false;            // the model answers through a decision head of its own
+};
+
+}  // namespace assay

@@ -1,0 +1,102 @@
+#include "cli/serve_chat.h"
+
+#include <filesystem>
+#include <utility>
+
+namespace assay::cli {
+namespace {
+
+// Ours names a file, llama-server's a template's text or name.
+bool is_template_text(const std::string& chat_template) {
+  std::error_code error;
+  return !chat_template.empty() && !std::filesystem::exists(chat_template, error);
+}
+
+void take_number(int from, int& to, int unset) {
+  if (to == unset && from >= 0) to = from;
+}
+
+void take_text(const std::string& from, std::string& to) {
+  if (to.empty()) to = from;
+}
+
+void take_list(const std::vector<std::string>& from, std::vector<std::string>& to) {
+  if (to.empty()) to = from;
+}
+
+Status check_settings(const server::LlamaSettings& settings, bool chat) {
+  if (settings.hosts.size() > 1) {
+    return invalid_argument("--host", "--host takes one address; 0.0.0.0 or :: stands for all");
+  }
+  if (!settings.path_prefix.empty()) {
+    return invalid_argument("--api-prefix", "--api-prefix is not known here: let a proxy cut the prefix off");
+  }
+  if (chat && settings.sleep_idle_seconds >= 0) {
+    return invalid_argument("--sleep-idle-seconds", "--sleep-idle-seconds would take the model away from decisions");
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<std::string> words_for_llama(const ServeFlags& flags) {
+  std::vector<std::string> words = flags.llama_words;
+  const auto add = [&words](const std::string& name, const std::string& value) {
+    words.push_back(name);
+    words.push_back(value);
+  };
+  const ModelFlags plain;
+  const ModelFlags& model = flags.model;
+  if (model.threads != plain.threads) add("--threads", std::to_string(model.threads));
+  if (model.gpu_layers != plain.gpu_layers) add("--n-gpu-layers", std::to_string(model.gpu_layers));
+  if (model.no_mmap) add("--load-mode", "none");
+  if (is_template_text(model.chat_template)) {
+    add("--chat-template", model.chat_template);
+  } else if (!model.chat_template.empty()) {
+    add("--chat-template-file", model.chat_template);
+  }
+  std::string names;
+  for (const std::string& alias : flags.aliases) names += (names.empty() ? "" : ",") + alias;
+  if (!names.empty()) add("--alias", names);
+  return words;
+}
+
+Result<ServeFlags> with_llama_settings(ServeFlags flags, const server::LlamaSettings& settings) {
+  if (Status status = check_settings(settings, flags.chat); !status.ok()) return status.error();
+  const ServeFlags plain;
+  if (flags.positional_model.empty()) take_text(settings.model_path, flags.model.model);
+  if (flags.host == plain.host && !settings.hosts.empty()) flags.host = settings.hosts.front();
+  take_number(settings.port, flags.port, plain.port);
+  take_number(settings.threads, flags.model.threads, plain.model.threads);
+  take_number(settings.gpu_layers, flags.model.gpu_layers, plain.model.gpu_layers);
+  take_number(settings.context_tokens, flags.model.context_tokens, plain.model.context_tokens);
+  take_number(settings.http_threads, flags.http_threads, plain.http_threads);
+  take_number(settings.read_timeout_seconds, flags.read_timeout_seconds, plain.read_timeout_seconds);
+  flags.model.no_extra_buffers = flags.model.no_extra_buffers || settings.no_extra_buffers;
+  flags.model.no_mmap = flags.model.no_mmap || settings.no_mmap;
+  take_list(settings.aliases, flags.aliases);
+  if (flags.api_key_file.empty()) take_list(settings.api_keys, flags.api_keys);
+  take_list(settings.cors_origins, flags.cors_origins);
+  take_text(settings.ssl_key_file, flags.ssl_key_file);
+  take_text(settings.ssl_cert_file, flags.ssl_cert_file);
+  if (is_template_text(flags.model.chat_template)) flags.model.chat_template.clear();
+  if (flags.model.chat_template.empty()) flags.chat_template_text = settings.chat_template;
+  flags.aliases = split_at_commas(flags.aliases);
+  flags.api_keys = split_at_commas(flags.api_keys);
+  return flags;
+}
+
+std::vector<std::string> split_at_commas(const std::vector<std::string>& words) {
+  std::vector<std::string> out;
+  for (const std::string& word : words) {
+    std::size_t begin = 0;
+    for (std::size_t comma = word.find(','); comma != std::string::npos; comma = word.find(',', begin)) {
+      out.push_back(word.substr(begin, comma - begin));
+      begin = comma + 1;
+    }
+    out.push_back(word.substr(begin));
+  }
+  return out;
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,23 @@
+#pragma once
+// What `assay serve` and llama-server both have: one value for both of them.
+
+#include <string>
+#include <vector>
+
+#include "assay/error.h"
+#include "cli/serve_flags.h"
+#include "server/llama_chat.h"
+
+namespace assay::cli {
+
+// The words for llama-server: its own flags as they came, and ours that it has under another name.
+std::vector<std::string> words_for_llama(const ServeFlags& flags);
+
+// `flags` with what llama-server's flags and variables say where ours say nothing. Errors: kInvalidArgument for what
+// this server cannot do (several addresses, a prefix of all paths, sleeping beside decisions).
+Result<ServeFlags> with_llama_settings(ServeFlags flags, const server::LlamaSettings& settings);
+
+// Lists of keys and names may come as one word with commas, as llama-server takes them.
+std::vector<std::string> split_at_commas(const std::vector<std::string>& words);
+
+}  // namespace assay::cli

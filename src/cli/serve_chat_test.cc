@@ -1,0 +1,107 @@
+#include "cli/serve_chat.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "cli/testing/temp_dir.h"
+
+namespace assay::cli {
+namespace {
+
+using Words = std::vector<std::string>;
+
+bool has_pair(const Words& words, const std::string& name, const std::string& value) {
+  const auto found = std::find(words.begin(), words.end(), name);
+  return found != words.end() && found + 1 != words.end() && *(found + 1) == value;
+}
+
+TEST(WordsForLlama, AreTheForeignOnesAndOursUnderItsNames) {
+  ServeFlags flags;
+  EXPECT_TRUE(words_for_llama(flags).empty());
+  flags.llama_words = {"--jinja"};
+  flags.model.threads = 3;
+  flags.model.gpu_layers = 7;
+  flags.model.no_mmap = true;
+  flags.aliases = {"a", "b"};
+  const Words words = words_for_llama(flags);
+  EXPECT_EQ(words.front(), "--jinja");
+  EXPECT_TRUE(has_pair(words, "--threads", "3"));
+  EXPECT_TRUE(has_pair(words, "--n-gpu-layers", "7"));
+  EXPECT_TRUE(has_pair(words, "--load-mode", "none"));
+  EXPECT_TRUE(has_pair(words, "--alias", "a,b"));
+}
+
+TEST(WordsForLlama, ATemplateIsAFileOrTheTextItself) {
+  TempDir dir;
+  ServeFlags flags;
+  flags.model.chat_template = dir.write("t.jinja", "{{ messages }}");
+  EXPECT_TRUE(has_pair(words_for_llama(flags), "--chat-template-file", flags.model.chat_template));
+  flags.model.chat_template = "chatml";
+  EXPECT_TRUE(has_pair(words_for_llama(flags), "--chat-template", "chatml"));
+}
+
+TEST(WithLlamaSettings, FillsWhatOursLeaveOpen) {
+  ServeFlags flags;
+  flags.port = 9000;
+  server::LlamaSettings settings;
+  settings.model_path = "m.gguf";
+  settings.hosts = {"0.0.0.0"};
+  settings.port = 1234;
+  settings.context_tokens = 4096;
+  settings.threads = 5;
+  settings.read_timeout_seconds = 600;
+  settings.api_keys = {"k1", "k2"};
+  settings.aliases = {"x"};
+  const Result<ServeFlags> merged = with_llama_settings(flags, settings);
+  ASSERT_TRUE(merged.ok());
+  EXPECT_EQ(merged->model.model, "m.gguf");
+  EXPECT_EQ(merged->host, "0.0.0.0");
+  EXPECT_EQ(merged->port, 9000);  // ours was given
+  EXPECT_EQ(merged->model.context_tokens, 4096);
+  EXPECT_EQ(merged->model.threads, 5);
+  EXPECT_EQ(merged->read_timeout_seconds, 600);
+  EXPECT_EQ(merged->api_keys, (Words{"k1", "k2"}));
+  EXPECT_EQ(merged->aliases, Words{"x"});
+}
+
+TEST(WithLlamaSettings, ListsMayComeAsOneWord) {
+  ServeFlags flags;
+  flags.api_keys = {"a,b", "c"};
+  const Result<ServeFlags> merged = with_llama_settings(flags, {});
+  ASSERT_TRUE(merged.ok());
+  EXPECT_EQ(merged->api_keys, (Words{"a", "b", "c"}));
+}
+
+TEST(WithLlamaSettings, RefusesWhatThisServerCannotDo) {
+  server::LlamaSettings settings;
+  settings.sleep_idle_seconds = 5;
+  EXPECT_EQ(with_llama_settings({}, settings).error().field, "--sleep-idle-seconds");
+  ServeFlags alone;
+  alone.chat = false;
+  EXPECT_TRUE(with_llama_settings(alone, settings).ok());
+  settings = {};
+  settings.hosts = {"127.0.0.1", "::1"};
+  EXPECT_EQ(with_llama_settings({}, settings).error().field, "--host");
+  settings = {};
+  settings.path_prefix = "/x";
+  EXPECT_EQ(with_llama_settings({}, settings).error().field, "--api-prefix");
+}
+
+TEST(WithLlamaSettings, TemplateTextServesDecisionsTooAndANameDoesNot) {
+  server::LlamaSettings settings;
+  settings.chat_template = "{{ messages[0].content }}";
+  ServeFlags flags;
+  flags.model.model = "m.gguf";
+  flags.model.chat_template = settings.chat_template;  // as `--chat-template TEXT`, which names no file
+  Result<ServeFlags> merged = with_llama_settings(flags, settings);
+  ASSERT_TRUE(merged.ok());
+  EXPECT_EQ(serve_decider_options(*merged)->model.chat_template, settings.chat_template);
+  settings.chat_template = flags.model.chat_template = "chatml";
+  merged = with_llama_settings(flags, settings);
+  ASSERT_TRUE(merged.ok());
+  EXPECT_EQ(serve_decider_options(*merged)->model.chat_template, "");
+}
+
+}  // namespace
+}  // namespace assay::cli

@@ -1,0 +1,41 @@
+#include "server/route_map.h"
+
+namespace assay::server {
+
+RouteMap::RouteMap(const ChatServer* chat) : routes_(known_routes()) {
+  if (chat == nullptr) return;
+  const std::vector<ChatRoute>& more = chat->routes();
+  for (std::size_t i = 0; i < more.size(); ++i) {
+    routes_.push_back(
+        {.path = more[i].path.c_str(), .method = more[i].method.c_str(), .kind = RouteKind::kForeign, .foreign = i});
+  }
+}
+
+const Route* RouteMap::find(std::string_view path, std::string_view method) const {
+  const Route* first = nullptr;
+  for (const Route& route : routes_) {
+    if (!matches(route.path, path)) continue;
+    if (takes(route, method)) return &route;
+    if (first == nullptr) first = &route;
+  }
+  return first;
+}
+
+const Route* RouteMap::find_foreign(std::string_view path, std::string_view method) const {
+  for (const Route& route : routes_) {
+    if (route.kind == RouteKind::kForeign && takes(route, method) && matches(route.path, path)) return &route;
+  }
+  return nullptr;
+}
+
+std::string RouteMap::allowed_methods(std::string_view path) const {
+  std::string all;
+  for (const Route& route : routes_) {
+    if (!matches(route.path, path)) continue;
+    const std::string more = server::allowed_methods(route);
+    if (all.find(more) == std::string::npos) all += (all.empty() ? "" : ", ") + more;
+  }
+  return all;
+}
+
+}  // namespace assay::server

@@ -1,0 +1,32 @@
+#pragma once
+// A chat server that tells what it was asked.
+
+#include <string>
+#include <vector>
+
+#include "server/chat_server.h"
+
+namespace assay::server {
+
+class FakeChatServer final : public ChatServer {
+ public:
+  const std::vector<ChatRoute>& routes() const override { return routes_; }
+  HttpReply handle(std::size_t route, const HttpRequest& request) override {
+    asked.push_back(routes_[route].method + " " + routes_[route].path + " " + request.body);
+    return reply;
+  }
+  bool healthy() const override { return is_healthy; }
+  std::size_t in_flight() const override { return 0; }
+  std::string metrics_text() override { return "llamacpp:n_decode_total 3\n"; }
+
+  HttpReply reply;
+  bool is_healthy = true;
+  std::vector<std::string> asked;
+
+ private:
+  const std::vector<ChatRoute> routes_ = {{"GET", "/health"},         {"GET", "/props"},
+                                          {"POST", "/props"},         {"POST", "/v1/chat/completions"},
+                                          {"POST", "/v1/embeddings"}, {"POST", "/slots/:id_slot"}};
+};
+
+}  // namespace assay::server
