@@ -1,6 +1,7 @@
 """Clients: kept-alive connections that send prepared bodies, and the times that they saw."""
 
 import http.client
+import socket
 import threading
 import time
 
@@ -23,6 +24,7 @@ class Connection:
         self.path = path
         self.http = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_SECONDS)
         self.reopened = 0
+        self.left = False
 
     def send(self, body, since=None):
         """Times from `since` (default: now), so that a request which had to wait for a free client counts its wait."""
@@ -31,7 +33,7 @@ class Connection:
         try:
             reply, data = self._round(body)
         except (ConnectionError, http.client.RemoteDisconnected):
-            if not kept_alive:
+            if not kept_alive or self.left:
                 raise
             self.http.close()
             self.reopened += 1
@@ -42,6 +44,16 @@ class Connection:
         self.http.request("POST", self.path, body, {"Content-Type": "application/json"})
         reply = self.http.getresponse()
         return reply, reply.read()
+
+    def leave(self):
+        """Hangs up, from any thread: a `send` that waits for its reply ends with an error."""
+        self.left = True
+        sock = self.http.sock
+        if sock is not None:
+            try:
+                sock.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass  # closed meanwhile
 
     def close(self):
         self.http.close()

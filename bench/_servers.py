@@ -13,6 +13,7 @@ LLAMA_SERVER = os.environ.get("ASSAY_LLAMA_SERVER") or os.path.join(os.path.dirn
 LOGS = os.path.join(_frame.ROOT, "build", "bench")
 THREADS = str(len(os.sched_getaffinity(0)))
 START_SECONDS = 120
+STOP_SECONDS = 5
 CONTEXT = "16384"
 FAIR = ["-kvu", "-c", CONTEXT, "-b", "2048", "-ub", "512", "-fa", "on", "--cache-ram", "0", "--no-warmup", "--ctx-checkpoints", "0"]
 # llama-server's configurations: its tuned line with 8 and with 16 slots, and what it does when nothing is said.
@@ -93,13 +94,26 @@ class Server:
             return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
     def stop(self):
-        if self.process.poll() is None:
-            self.process.terminate()
+        stop_all([self])
+
+
+def stop_all(servers):
+    """Tells every server to end, and kills those that still run after STOP_SECONDS: llama-server looks at a signal only when it
+    has no batch to compute. None is left, also when this is interrupted."""
+    running = [server.process for server in servers if server.process.poll() is None]
+    try:
+        for process in running:
+            process.terminate()
+        until = time.monotonic() + STOP_SECONDS
+        for process in running:
             try:
-                self.process.wait(timeout=30)
+                process.wait(timeout=max(0.0, until - time.monotonic()))
             except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait()
+                pass
+    finally:
+        for process in running:
+            process.kill()  # nothing, when it has ended
+            process.wait()
 
 
 def start_assay(model):

@@ -116,8 +116,7 @@ class Stage:
         return self
 
     def __exit__(self, *_):
-        for server in self.servers.values():
-            server.stop()
+        _servers.stop_all(self.servers.values())
 
     def say(self, text):
         self.bench.say(f"{self.workload}: {text}")

@@ -1,10 +1,7 @@
-"""The workloads of bench/engine.py that go on for a while: 7 (short requests beside long ones) and 8 (the soak)."""
+"""Workload 7 of bench/engine.py: short requests beside long ones."""
 
 import http.client
 import itertools
-import os
-import resource
-import select
 import threading
 import time
 
@@ -14,37 +11,47 @@ import _words
 from _stage import Stage, assay_body, encoded, llama_body, metrics_of, ratio
 from _workloads import goal, percentiles, short_decision
 
-
-# ---- 7: short requests beside long ones ---------------------------------------------------------------------------
+LONG_SECONDS = 180  # a long request that takes longer is left
 
 
 class Long(threading.Thread):
-    """Keeps one long request in flight until told to stop; then its last one is waited for. `bodies` never ends."""
+    """Keeps one long request in flight. `bodies` never ends."""
 
     def __init__(self, port, path, bodies):
         super().__init__(daemon=True)
-        self.port, self.path, self.bodies = port, path, bodies
+        self.bodies = bodies
+        self.connection = _load.Connection(port, path)
         self.enough = threading.Event()
+        self.first = threading.Event()  # one was answered, or none will be
         self.milliseconds = []
         self.error = None
 
     def run(self):
-        connection = _load.Connection(self.port, self.path)
         try:
             for body in self.bodies:
                 if self.enough.is_set():
                     return
-                sent = connection.send(body)
+                sent = self.connection.send(body)
                 if sent.status != 200:
-                    raise ValueError(f"{self.path} answered {sent.status}: {sent.data[:300]!r}")
+                    raise ValueError(f"{self.connection.path} answered {sent.status}: {sent.data[:300]!r}")
                 self.milliseconds.append(sent.milliseconds)
-        except (OSError, http.client.HTTPException, ValueError) as error:
-            self.error = error
+                self.first.set()
+        except (OSError, http.client.HTTPException, ValueError, RuntimeError) as error:
+            if not self.enough.is_set():  # afterwards it is the hanging up
+                self.error = error
         finally:
-            connection.close()
+            self.first.set()
+            self.connection.close()
 
-    def stop(self):
+    def leave(self):
+        """Hangs up on the request in flight, which no server goes on with then. The connection's thread is not waited for."""
         self.enough.set()
+        self.connection.leave()
+
+    def finish(self):
+        """Waits until the first one is answered and hangs up on a later one."""
+        self.first.wait(LONG_SECONDS)
+        self.leave()
         self.join()
         if self.error:
             raise RuntimeError(str(self.error))
@@ -52,26 +59,35 @@ class Long(threading.Thread):
 
 def short_beside_long(bench, workload, model):
     """7"""
-    count, interval, long_tokens = (4, 1.0, 800) if bench.quick else (40, 2.0, 7800)
-    sides = ("np 8",) if bench.quick else ("np 8", "defaults")
-    with Stage(bench, workload, model, sides) as stage:
-        alone, beside, lengths = {}, {}, {}
-        for repetition in range(bench.times(1, 1)):
-            for side in ("assay", *sides):
+    count, interval, long_tokens = (4, 1.0, 800) if bench.quick else (24, 1.5, 7800)
+    sides = ("assay", "np 8") if bench.quick else ("assay", "np 8", "defaults")
+    repetitions = bench.times(1, 1)
+    with Stage(bench, workload, model, sides[1:]) as stage:
+        alone, beside, lengths = ({side: [] for side in sides} for _ in range(3))
+        for repetition in range(repetitions):
+            for side in sides:
                 source = _words.source(workload, repetition)  # the same requests for each side
                 stage.say(f"repetition {repetition + 1}: {side}, {count} short requests, one every {interval} s")
-                alone.setdefault(side, []).append(short_ones(stage, side, source, count, interval))
+                alone[side].append(short_ones(stage, side, source, count, interval))
                 stage.say(f"repetition {repetition + 1}: {side}, the same with a long request always in flight")
-                longs = long_bodies(stage, side, _words.source(workload, repetition, "long"), long_tokens)
-                thread = Long(stage.servers[side].port, path_of(side), longs)
-                thread.start()
-                time.sleep(0.5)  # the long one is being computed when the first short one comes
-                try:
-                    beside.setdefault(side, []).append(short_ones(stage, side, source, count, interval))
-                finally:
-                    thread.stop()
-                lengths.setdefault(side, []).extend(thread.milliseconds)
-        short_rows(stage, alone, beside, lengths, interval, long_tokens)
+                long_source = _words.source(workload, repetition, "long")
+                thread = Long(stage.servers[side].port, path_of(side), long_bodies(stage, side, long_source, long_tokens))
+                beside[side].append(with_long(thread, lambda: short_ones(stage, side, source, count, interval)))
+                lengths[side].extend(thread.milliseconds)
+                if repetition + 1 == repetitions:  # now, so that what comes later cannot lose it
+                    short_rows(stage, side, alone[side], beside[side], lengths[side], [f"interval={interval}", f"long={long_tokens}"])
+
+
+def with_long(thread, ask_short):
+    thread.start()
+    try:
+        time.sleep(0.5)  # the long one is being computed when the first short one comes
+        block = ask_short()
+    except BaseException:  # also when the bench is told to end: a long one would hold it for a minute
+        thread.leave()
+        raise
+    thread.finish()
+    return block
 
 
 def path_of(side):
@@ -95,149 +111,14 @@ def long_bodies(stage, side, source, tokens):
         yield encoded(assay_body([cases[0].decision]) if side == "assay" else llama_body(cases[0], True))
 
 
-def short_rows(stage, alone, beside, lengths, interval, long_tokens):
-    flags = [f"interval={interval}", f"long={long_tokens}"]
-    for side, blocks in alone.items():
-        quiet, busy = metrics_of(blocks), metrics_of(beside[side])
-        for metrics in (quiet, busy):
-            del metrics["time"], metrics["rate"]  # the interval's, not the server's
-        busy["long"] = _frame.numbers(lengths[side], "ms")
-        wanted = goal(stage.bench, 2) if side == "assay" else None
-        busy["p95/p50 alone"] = ratio(percentiles(beside[side], 0.95), percentiles(blocks, 0.5), wanted, at_least=False)
-        stage.row(side, "short requests alone", quiet, flags)
-        stage.row(side, "short beside long", busy, flags)
-
-
-# ---- 8: idle connections and a soak -------------------------------------------------------------------------------
-
-
-class Idle:
-    """Kept-alive connections that say nothing. A server may close an idle one; it is then opened again and counted."""
-
-    def __init__(self, port, count):
-        self.port = port
-        self.reopened = 0
-        self.failed = 0
-        self.connections = [self._open() for _ in range(count)]
-
-    def _open(self):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        try:
-            connection.request("GET", "/ping")
-            connection.getresponse().read()
-        except (OSError, http.client.HTTPException):
-            self.failed += 1
-            connection.close()
-        return connection
-
-    def tend(self):
-        """Opens closed ones again; returns how many it found open."""
-        still_open = 0
-        for place, connection in enumerate(self.connections):
-            if connection.sock is not None and not readable(connection.sock):
-                still_open += 1
-                continue
-            connection.close()
-            self.reopened += 1
-            self.connections[place] = self._open()
-        return still_open
-
-    def close(self):
-        for connection in self.connections:
-            connection.close()
-
-
-def readable(sock):
-    """An idle connection is readable only when the other side has closed it."""
-    poll = select.poll()
-    poll.register(sock, select.POLLIN | select.POLLHUP)
-    return bool(poll.poll(0))
-
-
-class Asker(threading.Thread):
-    """Asks until the time is over: new short states, every fourth a repeated one."""
-
-    def __init__(self, number, port, until):
-        super().__init__(daemon=True)
-        self.source = _words.source("soak", number)
-        self.port, self.until = port, until
-        self.milliseconds = []
-        self.errors = {}
-        self.reopened = 0
-
-    def run(self):
-        connection = _load.Connection(self.port, "/v1/decide")
-        known = short_decision(self.source, 0, 30)
-        number = 0
-        while time.monotonic() < self.until:
-            number += 1
-            decision = known if number % 4 == 0 else short_decision(self.source, number, self.source.randint(10, 120))
-            try:
-                sent = connection.send(encoded(assay_body([decision])))
-                what = None if sent.status == 200 else str(sent.status)
-            except (OSError, http.client.HTTPException) as error:
-                what = type(error).__name__
-            if what is None:
-                self.milliseconds.append(sent.milliseconds)
-                continue
-            self.errors[what] = self.errors.get(what, 0) + 1
-            connection.close()
-            time.sleep(0.1)  # a server that refuses is not asked in a tight loop
-        self.reopened = connection.reopened
-        connection.close()
-
-
-def soak_seconds(bench):
-    return 20 if bench.quick else 60 * float(os.environ.get("ASSAY_BENCH_SOAK_MINUTES") or 3)
-
-
-def soak(bench, workload, model):
-    """8"""
-    idle_count, clients, seconds = (200 if bench.quick else 1000), 16, soak_seconds(bench)
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 8192) if hard != resource.RLIM_INFINITY else 8192, hard))
-    with Stage(bench, workload, model) as stage:
-        server = stage.servers["assay"]
-        fresh_mb = server.memory_mb()
-        idle = Idle(server.port, idle_count)
-        stage.say(f"{idle_count} idle connections ({idle.failed} failed), {clients} clients for {seconds:.0f} s")
-        began = time.monotonic()
-        askers = [Asker(number, server.port, began + seconds) for number in range(clients)]
-        for asker in askers:
-            asker.start()
-        memory, still_open = [], []
-        while any(asker.is_alive() for asker in askers):
-            time.sleep(2.0)
-            still_open.append(idle.tend())
-            if server.process.poll() is not None:
-                raise RuntimeError(f"assay ended with {server.process.returncode}: {server.log_end()}")
-            memory.append(server.memory_mb())
-        took = time.monotonic() - began
-        idle.close()
-        soak_row(stage, askers, idle, took, [fresh_mb, *memory], still_open, [f"idle={idle_count}", f"clients={clients}"])
-
-
-def soak_row(stage, askers, idle, took, memory, still_open, flags):
-    wall = [one for asker in askers for one in asker.milliseconds]
-    errors = {}
-    for asker in askers:
-        for name, count in asker.errors.items():
-            errors[name] = errors.get(name, 0) + count
-    if not wall:
-        raise RuntimeError(f"no request of the soak was answered: {errors}")
-    # The first fifth fills caches and thread stacks; from there on memory should be flat.
-    settled = memory[max(1, len(memory) // 5)]
-    metrics = {"time": _frame.numbers([took], "s"), "rate": _frame.numbers([len(wall) / took], "1/s")}
-    for name, place in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99)):
-        metrics[name] = _frame.numbers([_frame.percentile(wall, place)], "ms")
-    wanted = goal(stage.bench, 0)
-    metrics["errors"] = _frame.numbers([sum(errors.values()) + idle.failed], "", kinds=errors)
-    if wanted is not None:
-        metrics["errors"].update(goal="0", reached=metrics["errors"]["mean"] == 0)
-    for name, megabytes in (("memory fresh", memory[0]), ("memory settled", settled), ("memory end", memory[-1])):
-        metrics[name] = _frame.numbers([megabytes], "MB")
-    metrics["growth"] = _frame.numbers([memory[-1] - settled], "MB")
-    metrics["idle open"] = _frame.numbers(still_open, "")
-    metrics["idle reopened"] = _frame.numbers([idle.reopened], "")
-    metrics["clients reopened"] = _frame.numbers([sum(asker.reopened for asker in askers)], "")
-    stage.row("assay", "idle connections and saturation", metrics, flags)
+def short_rows(stage, side, alone, beside, lengths, flags):
+    quiet, busy = metrics_of(alone), metrics_of(beside)
+    for metrics in (quiet, busy):
+        del metrics["time"], metrics["rate"]  # the interval's, not the server's
+    if lengths:
+        busy["long"] = _frame.numbers(lengths, "ms")
+    wanted = goal(stage.bench, 2) if side == "assay" else None
+    busy["p95/p50 alone"] = ratio(percentiles(beside, 0.95), percentiles(alone, 0.5), wanted, at_least=False)
+    stage.row(side, "short requests alone", quiet, flags)
+    stage.row(side, "short beside long", busy, flags)
+    stage.bench.show()

@@ -6,21 +6,19 @@
   4   unrelated cold prompts of 200 to 800 tokens, 16 at once
   5   one short request at a time: p50
   6   hybrid shape: 8 questions on one 1,000-token state
-  7   short requests at a low fixed rate, alone and with an 8,000-token one always in flight
-  8   1,000 idle kept-alive connections and saturation: memory, errors
+  7   24 short requests at a low fixed rate, alone and with an 8,000-token one always in flight; about five minutes
   9   cold and warm cache: a repeated request, questions on one state one by one, states on one rubric
   10  short cold prompts at 1, 2, 4, 8 and 16 clients, for bench/plots.py
 
 `--only 1,4` chooses workloads. 1, 2, 4 and 5 run on the default model and on a random-weight Qwen3-0.6B shape, 6 on a random-weight
 Qwen3.5-0.8B shape (made on demand, bench/make_shapes.py), the rest on the default model; --quick: few requests, default model only.
-Environment: ASSAY_BENCH_MODELS (such as default,qwen3-0.6b: only these), ASSAY_BENCH_SOAK_MINUTES (default 3; 30 for the real one),
-ASSAY_BENCH_FLAGS (more flags for `assay serve`), ASSAY_LLAMA_SERVER (default: bin/llama-server beside the binary).
+8, idle connections and a soak, is `bench/run soak`.
+Environment: ASSAY_BENCH_MODELS (such as default,qwen3-0.6b: only these), ASSAY_BENCH_FLAGS (more flags for `assay serve`),
+ASSAY_LLAMA_SERVER (default: bin/llama-server beside the binary).
 """
 
 import os
-import signal
 import subprocess
-import sys
 
 import _frame
 import _servers
@@ -39,7 +37,6 @@ WORKLOADS = {
     "5": (_workloads.one_at_a_time, (DEFAULT, DENSE)),
     "6": (_workloads.hybrid_questions, (HYBRID,)),
     "7": (_streams.short_beside_long, (DEFAULT,)),
-    "8": (_streams.soak, (DEFAULT,)),
     "9": (_workloads.cache_rows, (DEFAULT,)),
     "10": (_workloads.sweep, (DEFAULT,)),
 }
@@ -76,7 +73,6 @@ def run(bench):
     unknown = [number for number in bench.only if number not in WORKLOADS]
     if unknown:
         raise RuntimeError(f"no workload {unknown[0]!r}; there are {', '.join(WORKLOADS)}")
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the servers are ended, too
     failed = []
     for number, (workload, models) in WORKLOADS.items():
         if bench.only and number not in bench.only:

@@ -50,11 +50,13 @@ class YesNoAnswer(_Answer):
     type: Literal["noul"] = "noul"
     noul: Optional[float]  # the probability of yes, under the wire's name; None: abstained
     x_confidence: Optional[float] = None  # the server's, told where the question has a min_confidence
+    x_noul: Optional[float] = None  # the probability of yes when the answer abstained
 
     @property
     def probability(self) -> float:
-        """Of yes; NaN when the answer abstained."""
-        return float("nan") if self.noul is None else self.noul
+        """Of yes, also when the answer abstained; NaN where the server does not tell it then."""
+        told = self.x_noul if self.noul is None else self.noul
+        return float("nan") if told is None else told
 
     @property
     def probabilities(self) -> dict[str, float]:
@@ -70,10 +72,10 @@ class YesNoAnswer(_Answer):
     @property
     def yes(self) -> bool:
         """Yes is likelier than no. False when the answer abstained."""
-        return self.probability > 0.5
+        return self.noul is not None and self.noul > 0.5
 
     def __float__(self) -> float:
-        return self.probability
+        return float("nan") if self.noul is None else self.noul
 
 
 class ScoreAnswer(_Answer):

@@ -7,12 +7,22 @@
 #include "assay/error.h"
 #include "base/clock.h"
 #include "base/compute_gate.h"
+#include "base/edit_distance.h"
 #include "base/request_gate.h"
 #include "base/sha256.h"
 #include "base/utf8.h"
 
 namespace assay {
 namespace {
+
+TEST(EditDistance, CountsInsertionsDeletionsReplacementsAndSwaps) {
+  EXPECT_EQ(edit_distance("", ""), 0u);
+  EXPECT_EQ(edit_distance("abc", ""), 3u);
+  EXPECT_EQ(edit_distance("kitten", "sitting"), 3u);
+  EXPECT_EQ(edit_distance("same", "same"), 0u);
+  EXPECT_EQ(edit_distance("sevre", "serve"), 1u);
+  EXPECT_EQ(edit_distance("ab", "ba"), 1u);
+}
 
 TEST(Sha256, EqualsThePublishedVectors) {
   EXPECT_EQ(sha256_hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");

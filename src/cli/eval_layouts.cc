@@ -13,16 +13,10 @@ namespace {
 Value size_value(std::size_t size) { return int_value(static_cast<std::int64_t>(size)); }
 
 std::vector<std::string> line_of(const std::string& name, const EvalNumbers& numbers, const std::string& readout) {
-  return {name,
-          std::to_string(numbers.n),
-          std::to_string(numbers.correct),
-          percent(numbers.accuracy),
-          fixed(numbers.brier, 3),
-          fixed(numbers.ece, 3),
-          fixed(numbers.p50_ms, 1),
-          fixed(numbers.p95_ms, 1),
-          numbers.errors == 0 ? "" : std::to_string(numbers.errors),
-          readout};
+  std::vector<std::string> line = number_cells(numbers);
+  line.insert(line.begin(), name);
+  line.push_back(readout);
+  return line;
 }
 
 // "+1.5", "-0.200", "0.0": a difference is never without its sign, unless it is none.

@@ -57,17 +57,11 @@ Value groups_value(const EvalGroups& groups) {
 }
 
 std::vector<std::string> table_line(const std::string& name, const EvalNumbers& numbers, const std::string& readout) {
-  return {one_line(name, 32),
-          std::to_string(numbers.n),
-          std::to_string(numbers.correct),
-          percent(numbers.accuracy),
-          fixed(numbers.brier, 3),
-          fixed(numbers.ece, 3),
-          fixed(numbers.p50_ms, 1),
-          fixed(numbers.p95_ms, 1),
-          numbers.errors == 0 ? "" : std::to_string(numbers.errors),
-          numbers.level_error ? fixed(*numbers.level_error, 2) : "",
-          readout};
+  std::vector<std::string> line = number_cells(numbers);
+  line.insert(line.begin(), one_line(name, 32));
+  line.push_back(numbers.level_error ? fixed(*numbers.level_error, 2) : "");
+  line.push_back(readout);
+  return line;
 }
 
 bool any_unreliable(const std::vector<const EvalRow*>& rows) {
@@ -143,6 +137,13 @@ std::string readout_used(const std::vector<const EvalRow*>& rows) {
 
 std::string layout_used(const std::vector<const EvalRow*>& rows) {
   return name_used(rows, [](const EvalRow& row) { return layout_name(row.layout); });
+}
+
+std::vector<std::string> number_cells(const EvalNumbers& numbers) {
+  return {std::to_string(numbers.n), std::to_string(numbers.correct),
+          percent(numbers.accuracy), fixed(numbers.brier, 3),
+          fixed(numbers.ece, 3),     fixed(numbers.p50_ms, 1),
+          fixed(numbers.p95_ms, 1),  numbers.errors == 0 ? "" : std::to_string(numbers.errors)};
 }
 
 Value eval_value(const EvalResult& result) {

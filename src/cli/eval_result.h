@@ -86,6 +86,9 @@ std::string readout_used(const std::vector<const EvalRow*>& rows);
 // The layout that answered: "state_first", "question_first", "mixed", or "none" when no row was answered.
 std::string layout_used(const std::vector<const EvalRow*>& rows);
 
+// Cells of a table: n, correct, accuracy, Brier, calibration error, p50, p95, errors (empty when none).
+std::vector<std::string> number_cells(const EvalNumbers& numbers);
+
 // {n, correct, accuracy, ece, brier, p50_ms, p95_ms, readout, ..., families, types, files, errors}
 Value eval_value(const EvalResult& result);
 // Tables for people.

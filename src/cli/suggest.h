@@ -1,17 +1,12 @@
 #pragma once
 // "Did you mean …": the nearest known name to a mistyped one.
 
-#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace assay::cli {
-
-// Levenshtein's distance in bytes, two swapped neighbours counted as one edit: the fewest insertions, deletions,
-// replacements and swaps that turn one into the other, no byte edited twice.
-std::size_t edit_distance(std::string_view left, std::string_view right);
 
 // The candidate that is nearest to `name`, the first of equals; nothing when none is close (more than a third of the
 // name's length plus one away). A candidate that begins with `name` counts as close.

@@ -5,15 +5,6 @@
 namespace assay::cli {
 namespace {
 
-TEST(Suggest, CountsEdits) {
-  EXPECT_EQ(edit_distance("", ""), 0u);
-  EXPECT_EQ(edit_distance("abc", ""), 3u);
-  EXPECT_EQ(edit_distance("kitten", "sitting"), 3u);
-  EXPECT_EQ(edit_distance("same", "same"), 0u);
-  EXPECT_EQ(edit_distance("sevre", "serve"), 1u);
-  EXPECT_EQ(edit_distance("ab", "ba"), 1u);
-}
-
 TEST(Suggest, FindsTheNearestName) {
   EXPECT_EQ(nearest_name("sevre", {"score", "serve", "eval"}), "serve");
   EXPECT_EQ(nearest_name("thread", {"threads", "text"}), "threads");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "engine/job_shape.h"
 #include "engine/program.h"
 
 namespace assay::engine {
@@ -18,19 +19,8 @@ struct Chain {
 
 class ChainPlanner {
  public:
-  ChainPlanner(const Job& job, const DecoderLimits& limits) : job_(job), limits_(limits) {
-    children_.resize(job.segments.size());
-    starts_.resize(job.segments.size());
-    for (std::size_t i = 0; i < job.segments.size(); i++) {
-      const std::int32_t parent = job.segments[i].parent;
-      starts_[i] = parent == Segment::kRoot ? 0 : starts_[parent] + length(parent);
-      (parent == Segment::kRoot ? roots_ : children_[parent]).push_back(static_cast<std::int32_t>(i));
-      read_of_row_.emplace_back(job.segments[i].tokens.size(), -1);
-    }
-    for (std::size_t i = 0; i < job.reads.size(); i++) {
-      read_of_row_[job.reads[i].segment][job.reads[i].offset] = static_cast<std::int32_t>(i);
-      hidden_states_ = hidden_states_ || job.reads[i].hidden_state;
-    }
+  ChainPlanner(const Job& job, const DecoderLimits& limits) : job_(job), limits_(limits), shape_(job) {
+    for (const Read& read : job.reads) hidden_states_ = hidden_states_ || read.hidden_state;
     // One sequence is for padding, as with other models; a job can do with two of its own.
     kept_max_ = std::clamp(limits.sequences_max - 3, 0, kKeptMax);
     sequences_max_ = limits.sequences_max - 1 - kept_max_;
@@ -38,7 +28,7 @@ class ChainPlanner {
   }
 
   Result<ChainProgram> plan() {
-    const std::vector<std::int32_t>* next = &roots_;
+    const std::vector<std::int32_t>* next = &shape_.roots;
     bool keeping = true;
     while (next->size() == 1) {
       const std::int32_t segment = next->front();
@@ -49,7 +39,7 @@ class ChainPlanner {
       } else {
         add_run({.segments = {segment}, .rows = length(segment)}, 0);
       }
-      next = &children_[segment];
+      next = &shape_.children[segment];
     }
     if (Status status = add_below(*next, 0); !status.ok()) return status.error();
     if (tiles_peak_ > tiles_max_) return no_room();
@@ -60,9 +50,7 @@ class ChainPlanner {
 
  private:
   std::int32_t tile() const { return limits_.rules.tile_cells; }
-  std::int32_t length(std::int32_t segment) const {
-    return static_cast<std::int32_t>(job_.segments[segment].tokens.size());
-  }
+  std::int32_t length(std::int32_t segment) const { return shape_.lengths[segment]; }
   std::int32_t tiles_of(std::int32_t rows) const { return (rows + tile() - 1) / tile(); }
 
   Error no_room() const {
@@ -76,10 +64,10 @@ class ChainPlanner {
   void add_rows(std::int32_t segment, std::int32_t cell, std::int32_t sequence, std::vector<ChainRow>& rows) {
     for (std::int32_t i = 0; i < length(segment); i++) {
       rows.push_back({.token = job_.segments[segment].tokens[i],
-                      .position = starts_[segment] + i,
+                      .position = shape_.starts[segment] + i,
                       .cell = cell + i,
                       .sequence = sequence,
-                      .read = read_of_row_[segment][i]});
+                      .read = shape_.read_of_row[segment][i]});
     }
   }
 
@@ -130,8 +118,8 @@ class ChainPlanner {
     while (true) {
       chain.segments.push_back(at);
       chain.rows += length(at);
-      if (children_[at].size() != 1) return chain;
-      at = children_[at].front();
+      if (shape_.children[at].size() != 1) return chain;
+      at = shape_.children[at].front();
     }
   }
 
@@ -140,7 +128,7 @@ class ChainPlanner {
     std::vector<Chain> branching;
     for (const std::int32_t head : heads) {
       Chain chain = chain_from(head);
-      (children_[chain.segments.back()].empty() ? plain : branching).push_back(std::move(chain));
+      (shape_.children[chain.segments.back()].empty() ? plain : branching).push_back(std::move(chain));
     }
     // Like lengths together: padding costs rows.
     std::stable_sort(plain.begin(), plain.end(), [](const Chain& a, const Chain& b) { return a.rows < b.rows; });
@@ -155,7 +143,7 @@ class ChainPlanner {
       const std::int32_t tiles_before = tiles_;
       fork(from, from + 1);
       add_run(chain, from + 1);
-      if (Status status = add_below(children_[chain.segments.back()], from + 1); !status.ok()) return status;
+      if (Status status = add_below(shape_.children[chain.segments.back()], from + 1); !status.ok()) return status;
       program_.steps.back().releases.push_back(from + 1);
       tiles_ = tiles_before;
     }
@@ -238,10 +226,7 @@ class ChainPlanner {
 
   const Job& job_;
   const DecoderLimits& limits_;
-  std::vector<std::int32_t> roots_;
-  std::vector<std::vector<std::int32_t>> children_;
-  std::vector<std::int32_t> starts_;
-  std::vector<std::vector<std::int32_t>> read_of_row_;
+  const JobShape shape_;
   std::vector<ChainFork> forks_;  // before the next step
   bool hidden_states_ = false;    // such rows come back in another order when chains stand side by side
   std::int32_t kept_max_ = 0;

@@ -78,7 +78,6 @@ double Engine::seconds_for(std::int32_t rows) const {
 void Engine::add(std::unique_ptr<Work> work) {
   Work* added = work.get();
   added->result.reads.resize(added->job.reads.size());
-  for (const PrefixKey key : added->keys) prefixes_.note(key);
   works_.push_back(std::move(work));
   if (const std::optional<Error> error = refusal(*added)) finish(added, *error);
 }
@@ -227,10 +226,11 @@ Engine::Batch Engine::fill_batch() {
   return batch;
 }
 
-std::int32_t Engine::full_rows_left(const Work& work) const {
+std::int32_t Engine::full_rows_left(const Work& work, std::int32_t enough) const {
   const std::vector<ProgramRow>& rows = work.program.rows;
-  return static_cast<std::int32_t>(
-      std::count_if(rows.begin() + work.cursor, rows.end(), [](const ProgramRow& row) { return !row.is_short; }));
+  std::int32_t left = 0;
+  for (auto row = rows.begin() + work.cursor; row != rows.end() && left < enough; ++row) left += row->is_short ? 0 : 1;
+  return left;
 }
 
 // When what would be left for the next batch is less than a batch has at least, it goes into this one: padding rows
@@ -239,7 +239,7 @@ void Engine::take_tail(Batch& batch) {
   if (batch.works.empty() || batch.works.front()->suspect || batch.is_short) return;
   std::int32_t left = 0;
   for (const std::unique_ptr<Work>& work : works_) {
-    left += full_rows_left(*work);
+    left += full_rows_left(*work, limits_.rules.rows_min - left);
     if (left >= limits_.rules.rows_min) return;
   }
   if (left == 0) return;

@@ -121,7 +121,8 @@ class Engine {
   void rank_works();
   Batch fill_batch();
   void take_tail(Batch& batch);
-  std::int32_t full_rows_left(const Work& work) const;
+  // Counts no further than to `enough`.
+  std::int32_t full_rows_left(const Work& work, std::int32_t enough) const;
   void compute(Batch& batch);
   void finish(Work* work, Result<JobResult> result);
   void after_failure(const Batch& batch, const Error& error);

@@ -38,8 +38,7 @@ bool Engine::worth_keeping(const Work& work, std::int32_t index) const {
   const Segment& segment = trunk_segment(work, index);
   // A recurrent program is cut for all of its kept segments, so there they are always made.
   if (limits_.whole_sequences_only) return true;
-  if (options_.cache_tokens == 0 || work.suspect || std::ssize(segment.tokens) > options_.cache_tokens) return false;
-  return segment.keep == Keep::kAlways || prefixes_.noted_twice(work.keys[index]);
+  return options_.cache_tokens > 0 && !work.suspect && std::ssize(segment.tokens) <= options_.cache_tokens;
 }
 
 Engine::Admission Engine::admit(Work& work) {

@@ -11,13 +11,15 @@ namespace assay::engine {
 // The sequences of a trunk row: those of the kept segments that it stands in or that the job puts below it, the job's
 // own, and the first wave's leaves. Of a wave's row: the leaves below it.
 std::vector<SequenceId> Engine::row_sequences(const Work& work, std::int32_t part, const ProgramRow& row) const {
+  const std::vector<std::int32_t>& leaves = work.program.leaf_sets[row.leaves];
   std::vector<SequenceId> ids;
+  ids.reserve(leaves.size() + (part >= 0 ? work.path.size() + 1 : 0));
   if (part >= 0) {
     for (std::size_t i = static_cast<std::size_t>(part); i < work.path.size(); i++)
       ids.push_back(work.path[i]->sequence);
     ids.push_back(work.sequences.front());
   }
-  for (const std::int32_t leaf : work.program.leaf_sets[row.leaves]) ids.push_back(work.sequences[1 + leaf]);
+  for (const std::int32_t leaf : leaves) ids.push_back(work.sequences[1 + leaf]);
   return ids;
 }
 

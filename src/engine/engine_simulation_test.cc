@@ -88,7 +88,7 @@ class Simulation {
     const auto state = static_cast<TokenId>(random_() % 6);
     Job job = testing::chain_job({run_of(9 + state % 2 * 8, 1, 38), run_of(20 + state, state, 38),
                                   run_of(1 + static_cast<std::int32_t>(random_() % 20), 3, 38)},
-                                 {Keep::kAlways, chance(2) ? Keep::kAlways : Keep::kSeenTwice});
+                                 {Keep::kAlways, chance(2) ? Keep::kAlways : Keep::kNever});
     const auto options = static_cast<std::int32_t>(random_() % 9);
     for (std::int32_t i = 0; i < options; i++) {
       const auto rows = static_cast<std::int32_t>(1 + random_() % 6);

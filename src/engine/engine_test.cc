@@ -24,8 +24,8 @@ using testing::short_limits;
 
 // A system prompt, one of a few states, a question, options: what a server gets.
 Job decision(int state, int question, std::int32_t options) {
-  Job job = chain_job({run_of(21, 1), run_of(30 + state, state), run_of(9, 20 + question)},
-                      {Keep::kAlways, Keep::kSeenTwice});
+  Job job =
+      chain_job({run_of(21, 1), run_of(30 + state, state), run_of(9, 20 + question)}, {Keep::kAlways, Keep::kAlways});
   for (std::int32_t i = 0; i < options; i++) {
     const std::int32_t rows = 1 + (i * 5 + question) % 7;
     job.segments.push_back({.parent = 2, .tokens = run_of(rows, 11 + i)});

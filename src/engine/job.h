@@ -19,7 +19,6 @@ namespace assay::engine {
 // Whether a segment is worth keeping for later jobs that begin alike. It never changes a number.
 enum class Keep {
   kNever,
-  kSeenTwice,  // once a second job has asked for it
   kAlways,
 };
 

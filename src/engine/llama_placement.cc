@@ -10,8 +10,10 @@
 
 #include <algorithm>
 #include <memory>
+#include <type_traits>
 #include <typeinfo>
 #include <utility>
+#include <vector>
 
 // Invariants: the wrapped memory stays the one that holds everything; only init_batch() and state_read() are ours. A
 // row without a planned cell fails the batch (llama_decode returns 1) and changes nothing.
@@ -87,19 +89,14 @@ class PlacedMemory : public llama_memory_i {
     return slots;
   }
 
-  static Ubatches split_simple(llama_batch_allocr& batch, std::uint32_t rows_max) {
+  // Sequences side by side, as recurrent layers want them, or the rows in their order.
+  static Ubatches split(llama_batch_allocr& batch, std::uint32_t rows_max, bool by_sequence) {
     batch.split_reset();
+    const auto next = [&] {
+      return by_sequence ? batch.split_equal(rows_max, false, 0) : batch.split_simple(rows_max);
+    };
     Ubatches ubatches;
-    for (llama_ubatch next = batch.split_simple(rows_max); next.n_tokens > 0; next = batch.split_simple(rows_max))
-      ubatches.push_back(next);
-    return batch.get_n_used() < batch.get_n_tokens() ? Ubatches{} : ubatches;
-  }
-  static Ubatches split_equal(llama_batch_allocr& batch, std::uint32_t rows_max) {
-    batch.split_reset();
-    Ubatches ubatches;
-    for (llama_ubatch next = batch.split_equal(rows_max, false, 0); next.n_tokens > 0;
-         next = batch.split_equal(rows_max, false, 0))
-      ubatches.push_back(next);
+    for (llama_ubatch ubatch = next(); ubatch.n_tokens > 0; ubatch = next()) ubatches.push_back(ubatch);
     return batch.get_n_used() < batch.get_n_tokens() ? Ubatches{} : ubatches;
   }
 
@@ -112,115 +109,73 @@ class PlacedMemory : public llama_memory_i {
   const Placement& placement_;
 };
 
-class PlacedCache final : public PlacedMemory {
+// The attention caches of each kind of memory; those of a sliding window get the same cells as the whole one.
+std::vector<llama_kv_cache*> caches_of(llama_kv_cache& cache) { return {&cache}; }
+std::vector<llama_kv_cache*> caches_of(llama_kv_cache_iswa& caches) { return {caches.get_base(), caches.get_swa()}; }
+std::vector<llama_kv_cache*> caches_of(llama_memory_hybrid& hybrid) { return caches_of(*hybrid.get_mem_attn()); }
+std::vector<llama_kv_cache*> caches_of(llama_memory_hybrid_iswa& hybrid) { return caches_of(*hybrid.get_mem_attn()); }
+
+// nullptr: it has no recurrent layers.
+template <class Memory>
+llama_memory_recurrent* recurrent_of(Memory& memory) {
+  if constexpr (requires { memory.get_mem_recr(); }) {
+    return memory.get_mem_recr();
+  } else {
+    return nullptr;
+  }
+}
+
+// `Context` is what the kind's own init_batch() makes.
+template <class Memory, class Context>
+class Placed final : public PlacedMemory {
  public:
-  PlacedCache(llama_memory_ptr inner, llama_kv_cache& cache, const Placement& placement)
-      : PlacedMemory(std::move(inner), placement), cache_(cache) {}
+  Placed(llama_memory_ptr inner, Memory& memory, const Placement& placement)
+      : PlacedMemory(std::move(inner), placement), memory_(memory) {}
 
   llama_memory_context_ptr init_batch(llama_batch_allocr& batch, std::uint32_t rows_max, bool /*all*/) override {
-    Ubatches ubatches = split_simple(batch, rows_max);
+    llama_memory_recurrent* recurrent = recurrent_of(memory_);
+    Ubatches ubatches = split(batch, rows_max, recurrent != nullptr);
     Slots slots = planned(ubatches);
-    if (slots.empty()) return std::make_unique<llama_kv_cache_context>(LLAMA_MEMORY_STATUS_FAILED_PREPARE);
-    return std::make_unique<llama_kv_cache_context>(&cache_, std::move(slots), std::move(ubatches));
+    if (slots.empty() || (recurrent != nullptr && !recurrent->prepare(ubatches)))
+      return std::make_unique<Context>(LLAMA_MEMORY_STATUS_FAILED_PREPARE);
+    if constexpr (std::is_constructible_v<Context, Memory*, Slots, Slots, Ubatches>) {
+      Slots same = slots;
+      return std::make_unique<Context>(&memory_, std::move(slots), std::move(same), std::move(ubatches));
+    } else {
+      return std::make_unique<Context>(&memory_, std::move(slots), std::move(ubatches));
+    }
   }
   void state_read(llama_io_read_i& io, llama_seq_id id, llama_state_seq_flags flags) override {
-    read_cells(cache_, io, id, flags);
+    for (llama_kv_cache* cache : caches_of(memory_)) read_cells(*cache, io, id, flags);
+    if (llama_memory_recurrent* recurrent = recurrent_of(memory_)) recurrent->state_read(io, id, flags);
   }
 
  private:
-  llama_kv_cache& cache_;
+  Memory& memory_;
 };
 
-class PlacedSwaCache final : public PlacedMemory {
- public:
-  PlacedSwaCache(llama_memory_ptr inner, llama_kv_cache_iswa& cache, const Placement& placement)
-      : PlacedMemory(std::move(inner), placement), cache_(cache) {}
-
-  llama_memory_context_ptr init_batch(llama_batch_allocr& batch, std::uint32_t rows_max, bool /*all*/) override {
-    Ubatches ubatches = split_simple(batch, rows_max);
-    Slots slots = planned(ubatches);
-    if (slots.empty()) return std::make_unique<llama_kv_cache_iswa_context>(LLAMA_MEMORY_STATUS_FAILED_PREPARE);
-    Slots same = slots;
-    return std::make_unique<llama_kv_cache_iswa_context>(&cache_, std::move(slots), std::move(same),
-                                                         std::move(ubatches));
+// False when the memory is of another class. The very class, none that derives from it: those have contexts of their
+// own.
+template <class Memory, class Context>
+bool place(llama_memory_ptr& memory, const Placement& placement) {
+  llama_memory_i& kind = *memory;
+  if (typeid(kind) != typeid(Memory)) return false;
+  auto& known = static_cast<Memory&>(kind);
+  for (const llama_kv_cache* cache : caches_of(known)) {
+    if (cache->get_n_stream() != 1) return false;
   }
-  void state_read(llama_io_read_i& io, llama_seq_id id, llama_state_seq_flags flags) override {
-    read_cells(*cache_.get_base(), io, id, flags);
-    read_cells(*cache_.get_swa(), io, id, flags);
-  }
-
- private:
-  llama_kv_cache_iswa& cache_;
-};
-
-class PlacedHybrid final : public PlacedMemory {
- public:
-  PlacedHybrid(llama_memory_ptr inner, llama_memory_hybrid& hybrid, const Placement& placement)
-      : PlacedMemory(std::move(inner), placement), hybrid_(hybrid) {}
-
-  llama_memory_context_ptr init_batch(llama_batch_allocr& batch, std::uint32_t rows_max, bool /*all*/) override {
-    Ubatches ubatches = split_equal(batch, rows_max);
-    Slots slots = planned(ubatches);
-    if (slots.empty() || !hybrid_.get_mem_recr()->prepare(ubatches))
-      return std::make_unique<llama_memory_hybrid_context>(LLAMA_MEMORY_STATUS_FAILED_PREPARE);
-    return std::make_unique<llama_memory_hybrid_context>(&hybrid_, std::move(slots), std::move(ubatches));
-  }
-  void state_read(llama_io_read_i& io, llama_seq_id id, llama_state_seq_flags flags) override {
-    read_cells(*hybrid_.get_mem_attn(), io, id, flags);
-    hybrid_.get_mem_recr()->state_read(io, id, flags);
-  }
-
- private:
-  llama_memory_hybrid& hybrid_;
-};
-
-class PlacedSwaHybrid final : public PlacedMemory {
- public:
-  PlacedSwaHybrid(llama_memory_ptr inner, llama_memory_hybrid_iswa& hybrid, const Placement& placement)
-      : PlacedMemory(std::move(inner), placement), hybrid_(hybrid) {}
-
-  llama_memory_context_ptr init_batch(llama_batch_allocr& batch, std::uint32_t rows_max, bool /*all*/) override {
-    Ubatches ubatches = split_equal(batch, rows_max);
-    Slots slots = planned(ubatches);
-    if (slots.empty() || !hybrid_.get_mem_recr()->prepare(ubatches))
-      return std::make_unique<llama_memory_hybrid_iswa_context>(LLAMA_MEMORY_STATUS_FAILED_PREPARE);
-    Slots same = slots;
-    return std::make_unique<llama_memory_hybrid_iswa_context>(&hybrid_, std::move(slots), std::move(same),
-                                                              std::move(ubatches));
-  }
-  void state_read(llama_io_read_i& io, llama_seq_id id, llama_state_seq_flags flags) override {
-    read_cells(*hybrid_.get_mem_attn()->get_base(), io, id, flags);
-    read_cells(*hybrid_.get_mem_attn()->get_swa(), io, id, flags);
-    hybrid_.get_mem_recr()->state_read(io, id, flags);
-  }
-
- private:
-  llama_memory_hybrid_iswa& hybrid_;
-};
+  memory = std::make_unique<Placed<Memory, Context>>(std::move(memory), known, placement);
+  return true;
+}
 
 }  // namespace
 
 bool place_rows(llama_context* context, const Placement& placement) {
   llama_memory_ptr& memory = context->*memory_member();
-  // The very class, none that derives from it: those have contexts of their own.
-  llama_memory_i& kind = *memory;
-  if (typeid(kind) == typeid(llama_kv_cache)) {
-    auto& cache = static_cast<llama_kv_cache&>(kind);
-    if (cache.get_n_stream() != 1) return false;
-    memory = std::make_unique<PlacedCache>(std::move(memory), cache, placement);
-  } else if (typeid(kind) == typeid(llama_kv_cache_iswa)) {
-    auto& cache = static_cast<llama_kv_cache_iswa&>(kind);
-    memory = std::make_unique<PlacedSwaCache>(std::move(memory), cache, placement);
-  } else if (typeid(kind) == typeid(llama_memory_hybrid)) {
-    auto& hybrid = static_cast<llama_memory_hybrid&>(kind);
-    memory = std::make_unique<PlacedHybrid>(std::move(memory), hybrid, placement);
-  } else if (typeid(kind) == typeid(llama_memory_hybrid_iswa)) {
-    auto& hybrid = static_cast<llama_memory_hybrid_iswa&>(kind);
-    memory = std::make_unique<PlacedSwaHybrid>(std::move(memory), hybrid, placement);
-  } else {
-    return false;
-  }
-  return true;
+  return place<llama_kv_cache, llama_kv_cache_context>(memory, placement) ||
+         place<llama_kv_cache_iswa, llama_kv_cache_iswa_context>(memory, placement) ||
+         place<llama_memory_hybrid, llama_memory_hybrid_context>(memory, placement) ||
+         place<llama_memory_hybrid_iswa, llama_memory_hybrid_iswa_context>(memory, placement);
 }
 
 }  // namespace assay::engine

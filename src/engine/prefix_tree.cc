@@ -7,8 +7,6 @@
 namespace assay::engine {
 namespace {
 
-constexpr std::size_t kNotedMax = 4096;
-
 std::uint64_t mixed(std::uint64_t hash, std::uint64_t value) {
   hash ^= value + 0x9E3779B97F4A7C15ULL + (hash << 6U) + (hash >> 2U);
   return hash * 0xFF51AFD7ED558CCDULL;
@@ -104,23 +102,6 @@ std::string PrefixTree::count(std::int32_t& tiles, std::int32_t& sequences,
     if (node->users != users[node.get()]) return "the users of a kept segment are miscounted";
   }
   return {};
-}
-
-void PrefixTree::note(PrefixKey key) {
-  Noted& noted = noted_at_[key];
-  if (noted.times > 0) noted_.erase(noted.at);
-  noted_.push_front(key);
-  noted.at = noted_.begin();
-  noted.times++;
-  if (noted_.size() > kNotedMax) {
-    noted_at_.erase(noted_.back());
-    noted_.pop_back();
-  }
-}
-
-bool PrefixTree::noted_twice(PrefixKey key) const {
-  const auto at = noted_at_.find(key);
-  return at != noted_at_.end() && at->second.times > 1;
 }
 
 }  // namespace assay::engine

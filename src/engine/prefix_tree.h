@@ -3,7 +3,6 @@
 // it. A node is found only by all of its tokens, never by a hash alone.
 
 #include <cstdint>
-#include <list>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -65,23 +64,11 @@ class PrefixTree {
   // anything. `users`: jobs that stand on a node.
   std::string count(std::int32_t& tiles, std::int32_t& sequences,
                     std::unordered_map<const PrefixNode*, std::int32_t> users) const;
-  // Notes that a job asks for the segment with this key.
-  void note(PrefixKey key);
-  // True when two jobs have asked for it lately.
-  bool noted_twice(PrefixKey key) const;
 
  private:
-  struct Noted {
-    std::list<PrefixKey>::iterator at;
-    std::int32_t times = 0;
-  };
-
   std::unordered_multimap<PrefixKey, std::unique_ptr<PrefixNode>> nodes_;
   std::int32_t tokens_ = 0;
   std::uint64_t uses_ = 0;
-  // Keys asked for lately, most recent first; only a hint of what to keep, so a clash does no harm.
-  std::list<PrefixKey> noted_;
-  std::unordered_map<PrefixKey, Noted> noted_at_;
 };
 
 }  // namespace assay::engine

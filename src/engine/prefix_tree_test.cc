@@ -79,18 +79,6 @@ TEST(PrefixTree, CountsItsUsersAndTilesForTheEnginesInvariants) {
   EXPECT_NE(family.tree.count(tiles, sequences, {{family.first, 1}}), "");
 }
 
-TEST(PrefixTree, NotesWhatWasAskedForLatelyOnly) {
-  PrefixTree tree;
-  tree.note(1);
-  EXPECT_FALSE(tree.noted_twice(1));
-  EXPECT_FALSE(tree.noted_twice(2));
-  tree.note(1);
-  EXPECT_TRUE(tree.noted_twice(1));
-  for (PrefixKey key = 10; key < 10 + 4096; key++) tree.note(key);
-  EXPECT_FALSE(tree.noted_twice(1));  // forgotten: four thousand others came since
-  EXPECT_FALSE(tree.noted_twice(10));
-}
-
 TEST(PrefixTreeDeathTest, ASegmentInUseIsNeverRemoved) {
   Family family;
   family.tree.use(family.first);

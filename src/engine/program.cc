@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "engine/job_shape.h"
+
 // Invariants, checked in program_test.cc on random jobs:
 //   - every read of the job is answered by exactly one row;
 //   - a row's virtual cell lies above those of all rows before it on its path within the same part;
@@ -16,18 +18,7 @@ constexpr std::int32_t kFullDecodes = 3;  // so many full ones are worth more th
 
 class Planner {
  public:
-  Planner(const Job& job, const DecoderLimits& limits) : job_(job), limits_(limits) {
-    children_.resize(job.segments.size());
-    starts_.resize(job.segments.size());
-    for (std::size_t i = 0; i < job.segments.size(); i++) {
-      const std::int32_t parent = job.segments[i].parent;
-      starts_[i] = parent == Segment::kRoot ? 0 : starts_[parent] + length(parent);
-      (parent == Segment::kRoot ? roots_ : children_[parent]).push_back(static_cast<std::int32_t>(i));
-    }
-    read_of_row_.resize(job.segments.size());
-    for (std::size_t i = 0; i < job.segments.size(); i++) read_of_row_[i].assign(job.segments[i].tokens.size(), -1);
-    for (std::size_t i = 0; i < job.reads.size(); i++)
-      read_of_row_[job.reads[i].segment][job.reads[i].offset] = static_cast<std::int32_t>(i);
+  Planner(const Job& job, const DecoderLimits& limits) : job_(job), limits_(limits), shape_(job) {
     std::int32_t rows_in_short = 0;
     for (std::size_t i = 0; i < job.segments.size(); i++) {
       const std::int32_t rows = length(static_cast<std::int32_t>(i));
@@ -37,11 +28,11 @@ class Planner {
   }
 
   Result<Program> plan() {
-    const std::vector<std::int32_t>* next = &roots_;
+    const std::vector<std::int32_t>* next = &shape_.roots;
     std::vector<std::int32_t> trunk;
     while (next->size() == 1) {
       trunk.push_back(next->front());
-      next = &children_[trunk.back()];
+      next = &shape_.children[trunk.back()];
     }
     std::int32_t trunk_tiles = 0;
     bool leading = true;
@@ -77,9 +68,7 @@ class Planner {
     std::int32_t tiles = 0;
   };
 
-  std::int32_t length(std::int32_t segment) const {
-    return static_cast<std::int32_t>(job_.segments[segment].tokens.size());
-  }
+  std::int32_t length(std::int32_t segment) const { return shape_.lengths[segment]; }
   std::int32_t tiles_of(std::int32_t rows) const {
     return (rows + limits_.rules.tile_cells - 1) / limits_.rules.tile_cells;
   }
@@ -92,11 +81,11 @@ class Planner {
     if (limits_.rules.short_rows_max() == 0 || length(segment) >= limits_.rules.rows_min) return false;
     return job_.segments[segment].keep != Keep::kNever || !can_fill_;
   }
-  bool is_leaf(std::int32_t segment) const { return children_[segment].empty(); }
+  bool is_leaf(std::int32_t segment) const { return shape_.children[segment].empty(); }
 
   Error too_long(std::int32_t segment) const {
     return Error{ErrorCode::kTooLong,
-                 "The prompt and one option have " + std::to_string(starts_[segment] + length(segment)) +
+                 "The prompt and one option have " + std::to_string(shape_.starts[segment] + length(segment)) +
                      " tokens in pieces that need more than the " + std::to_string(limits_.cells) +
                      " places there are (context_tokens).",
                  "state"};
@@ -109,7 +98,7 @@ class Planner {
       const std::int32_t segment = open.back();
       open.pop_back();
       if (is_leaf(segment)) leaves.push_back(segment);
-      open.insert(open.end(), children_[segment].rbegin(), children_[segment].rend());
+      open.insert(open.end(), shape_.children[segment].rbegin(), shape_.children[segment].rend());
     }
     return leaves;
   }
@@ -117,7 +106,7 @@ class Planner {
   bool in_trunk(std::int32_t segment) const {
     for (std::int32_t at = segment; at != Segment::kRoot; at = job_.segments[at].parent) {
       const std::int32_t parent = job_.segments[at].parent;
-      if ((parent == Segment::kRoot ? roots_ : children_[parent]).size() != 1) return false;
+      if ((parent == Segment::kRoot ? shape_.roots : shape_.children[parent]).size() != 1) return false;
     }
     return true;
   }
@@ -164,12 +153,12 @@ class Planner {
     const Segment& source = job_.segments[segment];
     for (std::int32_t i = 0; i < length(segment); i++) {
       program_.rows.push_back({.token = source.tokens[i],
-                               .position = starts_[segment] + i,
+                               .position = shape_.starts[segment] + i,
                                .cell = cell + i,
                                .leaves = leaves,
-                               .read = read_of_row_[segment][i],
+                               .read = shape_.read_of_row[segment][i],
                                .is_short = is_short(segment)});
-      read_of_row_[segment][i] = -1;  // a row that is computed again in a later wave is not read again
+      shape_.read_of_row[segment][i] = -1;  // a row that is computed again in a later wave is not read again
     }
   }
 
@@ -211,10 +200,7 @@ class Planner {
 
   const Job& job_;
   const DecoderLimits& limits_;
-  std::vector<std::int32_t> roots_;
-  std::vector<std::vector<std::int32_t>> children_;
-  std::vector<std::int32_t> starts_;  // position of a segment's first row
-  std::vector<std::vector<std::int32_t>> read_of_row_;
+  JobShape shape_;  // a read that has been planned is taken out
   std::int32_t tiles_left_ = 0;
   bool can_fill_ = false;  // the short segments that are the job's own fill decodes
   Program program_;

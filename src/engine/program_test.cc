@@ -37,7 +37,7 @@ std::vector<std::int32_t> cells_of(const Program& program, const ProgramPart& pa
 //   state         rows 9..11  positions 9..11   one tile
 //   question      rows 12..13 positions 12..13  one tile
 TEST(Program, OfLettersIsATrunkWithEachSegmentInItsOwnTiles) {
-  const Job job = chain_job({run_of(9, 1), run_of(3, 2), run_of(2, 3)}, {Keep::kAlways, Keep::kSeenTwice});
+  const Job job = chain_job({run_of(9, 1), run_of(3, 2), run_of(2, 3)}, {Keep::kAlways, Keep::kAlways});
   const Result<Program> program = make_program(job, small_limits());
   ASSERT_TRUE(program.ok()) << program.error().message;
   EXPECT_TRUE(program->waves.empty());
@@ -106,8 +106,7 @@ std::vector<bool> short_segments(const Job& job, const DecoderLimits& limits) {
 }
 
 TEST(Program, SegmentsWithFewerRowsThanADecodeGoIntoShortDecodes) {
-  const Job job =
-      chain_job({run_of(9, 1), run_of(3, 2), run_of(4, 3), run_of(1, 4)}, {Keep::kAlways, Keep::kSeenTwice});
+  const Job job = chain_job({run_of(9, 1), run_of(3, 2), run_of(4, 3), run_of(1, 4)}, {Keep::kAlways, Keep::kAlways});
   EXPECT_EQ(short_segments(job, short_limits()), (std::vector<bool>{false, true, false, true}));
 }
 
@@ -134,13 +133,10 @@ TEST(Program, OwnSegmentsThatFillThreeDecodesTogetherGoIntoFullOnes) {
 // Others stand on it too, so what this job has besides does not count; nor do its rows count for the rest.
 TEST(Program, AKeptSegmentsWayIsByItsOwnLengthAlone) {
   for (const std::int32_t options : {1, 4, 6}) {
-    for (const Keep keep : {Keep::kAlways, Keep::kSeenTwice}) {
-      Job job = job_with_options(options, 3);
-      job.segments[1].keep = keep;
-      EXPECT_TRUE(short_segments(job, short_limits())[1]);
-      job.segments[1].keep = Keep::kNever;
-      EXPECT_EQ(short_segments(job, short_limits())[1], options == 1);
-    }
+    Job job = job_with_options(options, 3);
+    EXPECT_TRUE(short_segments(job, short_limits())[1]);
+    job.segments[1].keep = Keep::kNever;
+    EXPECT_EQ(short_segments(job, short_limits())[1], options == 1);
   }
   Job job = chain_job({run_of(3, 1), run_of(3, 2), run_of(3, 3), run_of(3, 4)},
                       {Keep::kAlways, Keep::kAlways, Keep::kAlways});
@@ -222,7 +218,7 @@ TEST(Program, RefusesWhatADecoderWouldAbortOn) {
   EXPECT_TRUE(refused(with([](Job& job) { job.reads[0].offset = 2; })));
   EXPECT_TRUE(refused(with([](Job& job) { job.reads.push_back(job.reads[0]); })));
   // A kept segment may be there already, and then its rows are not computed.
-  EXPECT_TRUE(refused(with([](Job& job) { job.segments[1].keep = Keep::kSeenTwice; })));
+  EXPECT_TRUE(refused(with([](Job& job) { job.segments[1].keep = Keep::kAlways; })));
 }
 
 // Follows one leaf of one wave through the program: the rows that its sequence gets, in order.

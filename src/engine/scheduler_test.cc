@@ -58,7 +58,7 @@ TEST(Scheduler, SixteenThreadsEachGetTheirOwnAnswers) {
     for (TokenId client = 0; client < 16; client++) {
       clients.emplace_back([&, client] {
         for (TokenId i = 0; i < 25; i++) {
-          const Job job = chain_job({run_of(20, i % 4), run_of(1 + i, client)}, {Keep::kSeenTwice});
+          const Job job = chain_job({run_of(20, i % 4), run_of(1 + i, client)}, {Keep::kAlways});
           const Result<JobResult> result = fixture.scheduler->run(job);
           if (!result.ok() || result->reads[0].logits != testing::expected_logits(job, job.reads[0], 40)) wrong++;
         }

@@ -41,7 +41,8 @@ std::string_view key_of(const HttpRequest& request, bool bearer_only) {
     const std::string_view key = bearer_key(*authorization);
     if (!key.empty() || bearer_only) return key;
     const std::string_view bare = without_spaces(*authorization);
-    if (!bare.empty() && bare.find(' ') == std::string_view::npos) return bare;
+    const bool is_scheme = equal_ignoring_case(bare, "bearer");  // with no key behind it
+    if (!bare.empty() && !is_scheme && bare.find(' ') == std::string_view::npos) return bare;
   }
   if (bearer_only) return {};
   const std::string* own = find_header(request, "x-api-key");

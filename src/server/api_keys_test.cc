@@ -30,7 +30,10 @@ TEST(ApiKeys, MissingAndWrongAreToldApart) {
   const ApiKeys keys({"one"});
   EXPECT_EQ(keys.look(with({}), true), KeyState::kMissing);
   EXPECT_EQ(keys.look(with({{"Authorization", ""}}), true), KeyState::kMissing);
-  EXPECT_EQ(keys.look(with({{"Authorization", "Bearer "}}), true), KeyState::kMissing);
+  for (const bool bearer_only : {true, false}) {
+    for (const char* empty : {"Bearer ", "Bearer", "bearer", "bearer\t"})
+      EXPECT_EQ(keys.look(with({{"Authorization", empty}}), bearer_only), KeyState::kMissing) << empty;
+  }
   EXPECT_EQ(keys.look(with({{"Authorization", "Basic b25l"}}), true), KeyState::kMissing);
   EXPECT_EQ(keys.look(with({{"Authorization", "Bearer two"}}), true), KeyState::kWrong);
 }
@@ -43,6 +46,7 @@ TEST(ApiKeys, OnlyBearerCountsWhereOnlyBearerIsAsked) {
   EXPECT_EQ(keys.look(with({{"Authorization", "one"}}), false), KeyState::kAllowed);
   EXPECT_EQ(keys.look(with({{"Authorization", "Basic b25l"}, {"X-Api-Key", "one"}}), false), KeyState::kAllowed);
   EXPECT_EQ(keys.look(with({{"Authorization", "Bearer two"}, {"X-Api-Key", "one"}}), false), KeyState::kWrong);
+  EXPECT_EQ(keys.look(with({{"Authorization", "Bearer"}, {"X-Api-Key", "one"}}), false), KeyState::kAllowed);
 }
 
 TEST(ApiKeys, TheSchemeIsInAnyCaseAndTheKeyIsNot) {

@@ -1,5 +1,6 @@
 #include "server/body_encoding.h"
 
+#define ZLIB_CONST  // zlib's own switch: its input is const
 #include <zlib.h>
 #include <zstd.h>
 
@@ -13,8 +14,9 @@ namespace assay::server {
 namespace {
 
 constexpr std::size_t kPieceBytes = 64 * 1024;
-constexpr int kZlibOrGzip = MAX_WBITS + 32;  // zlib's own way to say: see by the first bytes which of the two it is
-constexpr int kZstdWindowLogMax = 25;        // 32 MiB: bounds what a frame can make us set aside
+constexpr int kZlib = MAX_WBITS;
+constexpr int kGzip = MAX_WBITS + 16;  // zlib's own way to say it
+constexpr int kZstdWindowLogMax = 25;  // 32 MiB: bounds what a frame can make us set aside
 
 std::string lower(std::string_view text) {
   std::string out(text);
@@ -37,13 +39,14 @@ struct EndInflate {
   }
 };
 
+// A body of gzip may have several members, one behind the other (RFC 1952, 2.2); one of deflate is one stream.
 Result<std::string> inflate_body(const std::string& body, std::size_t bytes_max) {
+  const bool is_gzip = body.starts_with('\x1F');  // the other has the method 8 in its first byte's lower half
   std::unique_ptr<z_stream, EndInflate> stream(new z_stream{});
-  if (inflateInit2(stream.get(), kZlibOrGzip) != Z_OK)
+  if (inflateInit2(stream.get(), is_gzip ? kGzip : kZlib) != Z_OK)
     return Error{ErrorCode::kOutOfMemory, "memory ran out while a body was taken apart", ""};
-  std::string copy = body;  // zlib's interface is not const
-  stream->next_in = reinterpret_cast<Bytef*>(copy.data());
-  stream->avail_in = static_cast<uInt>(copy.size());
+  stream->next_in = reinterpret_cast<const Bytef*>(body.data());
+  stream->avail_in = static_cast<uInt>(body.size());
   std::string out;
   std::array<char, kPieceBytes> piece;
   for (int state = Z_OK; state != Z_STREAM_END;) {
@@ -54,6 +57,8 @@ Result<std::string> inflate_body(const std::string& body, std::size_t bytes_max)
     out.append(piece.data(), piece.size() - stream->avail_out);
     if (out.size() > bytes_max) return too_long(bytes_max);
     if (state == Z_OK && stream->avail_in == 0 && stream->avail_out != 0) return broken("gzip or deflate");
+    const bool goes_on = is_gzip && state == Z_STREAM_END && stream->avail_in > 0;
+    if (goes_on) state = inflateReset(stream.get());
   }
   if (stream->avail_in > 0) return broken("gzip or deflate");
   return out;

@@ -16,7 +16,8 @@ bool is_known_encoding(std::string_view coding);
 
 // The body as it was before it was compressed. Stops at `bytes_max`: what is small and becomes large costs no more than
 // that. Errors: kMediaType for an unknown coding, kTooLong above the limit, kInvalidArgument for bytes that are not
-// what the coding says, that end too early or go on behind the end.
+// what the coding says, that end too early or go on behind the end. gzip and zstd may come in several pieces, one
+// behind the other.
 Result<std::string> decode_body(std::string_view coding, const std::string& body, std::size_t bytes_max);
 
 }  // namespace assay::server

@@ -63,6 +63,20 @@ TEST(BodyEncoding, GivesBackWhatWasCompressed) {
   EXPECT_EQ(*decode_body("Identity", "as it is", 3), "as it is");
 }
 
+TEST(BodyEncoding, GzipMayHaveSeveralMembers) {
+  const std::string text = long_text();
+  const std::string half = text.substr(0, text.size() / 2);
+  const std::string members =
+      deflated(half, kGzip) + deflated("", kGzip) + deflated(text.substr(half.size()), kGzip) + deflated("", kGzip);
+  const Result<std::string> body = decode_body("gzip", members, text.size());
+  ASSERT_TRUE(body.ok()) << body.error().message;
+  EXPECT_EQ(*body, text);
+  EXPECT_EQ(decode_body("gzip", members, text.size() - 1).error().code, ErrorCode::kTooLong);  // of all together
+  EXPECT_FALSE(decode_body("gzip", members.substr(0, members.size() - 1), text.size()).ok());
+  EXPECT_FALSE(decode_body("gzip", deflated(half, kGzip) + deflated(half, kDeflate), text.size()).ok());
+  EXPECT_FALSE(decode_body("deflate", deflated(half, kDeflate) + deflated(half, kDeflate), text.size()).ok());
+}
+
 TEST(BodyEncoding, StopsAtTheLimit) {
   const std::string bomb(64u << 20, 'x');
   for (const Coded& coded : all_codings(bomb)) {

@@ -91,6 +91,14 @@ bool has_token(const httplib::Headers& headers, const char* name, const char* to
   return httplib::detail::has_header_token(headers, name, token);
 }
 
+// The library gives such a request up at its first line, without a path; any other that it gives up has a wrong line,
+// or a path.
+bool has_unknown_method(const httplib::Request& from) {
+  return from.path.empty() && httplib::detail::fields::is_token(from.method) && from.target.starts_with('/') &&
+         httplib::detail::fields::is_request_target(from.target) &&
+         (from.version == "HTTP/1.1" || from.version == "HTTP/1.0");
+}
+
 // Puts our reply into the library's response.
 void tell(HttpReply reply, const httplib::Request& request, httplib::Response& response) {
   at_work->answered = true;
@@ -204,7 +212,7 @@ class HttpProtocol::Library final : public httplib::Server {
   int before_continue(const httplib::Request& from, httplib::Response& to);
   void answer_body(const httplib::Request& from, httplib::Response& to, const httplib::ContentReader& read);
   std::optional<HttpReply> take_apart(HttpRequest& request, BodyBytes::Share& share) const;
-  static void answer_library_error(const httplib::Request& from, httplib::Response& to);
+  void answer_library_error(const httplib::Request& from, httplib::Response& to) const;
   void finish_headers(const httplib::Request& from, httplib::Response& to) const;
 
   const HttpProtocolOptions options_;
@@ -223,7 +231,7 @@ HttpProtocol::Library::Library(const HttpProtocolOptions& given)
   set_socket_options([](socket_t socket) { httplib::set_socket_opt(socket, SOL_SOCKET, SO_REUSEADDR, 1); });
   set_pre_routing_handler([this](const auto& from, auto& to) { return before_body(from, to); });
   set_expect_100_continue_handler([this](const auto& from, auto& to) { return before_continue(from, to); });
-  set_error_handler([](const httplib::Request& from, httplib::Response& to) {
+  set_error_handler([this](const httplib::Request& from, httplib::Response& to) {
     answer_library_error(from, to);
     return Handled::Handled;
   });
@@ -352,9 +360,17 @@ std::optional<HttpReply> HttpProtocol::Library::take_apart(HttpRequest& request,
   return std::nullopt;
 }
 
-void HttpProtocol::Library::answer_library_error(const httplib::Request& from, httplib::Response& to) {
+void HttpProtocol::Library::answer_library_error(const httplib::Request& from, httplib::Response& to) const {
   if (at_work->answered) return;
-  tell(reply_for_status(request_of(from), to.status, at_work->connection), from, to);
+  HttpRequest request = request_of(from);
+  std::optional<HttpReply> reply;
+  if (has_unknown_method(from)) {
+    request.path = httplib::decode_path_component(from.target.substr(0, from.target.find_first_of("?#")));
+    Routes* target = routes_.load();
+    reply = target == nullptr ? loading_reply(request) : target->refuse_early(request);
+  }
+  if (!reply) reply = reply_for_status(request, to.status, at_work->connection);
+  tell(std::move(*reply), from, to);
 }
 
 void HttpProtocol::Library::finish_headers(const httplib::Request& from, httplib::Response& to) const {

@@ -17,9 +17,9 @@ RequestIds& request_ids() {
 }
 
 // As the path's clients read errors.
-std::string body_of(const std::string& path, const Error& error) {
+std::string body_of(const std::string& path, const Error& error, int status) {
   const Route* route = find_route(path);
-  if (route != nullptr && route->kind == RouteKind::kSystemOne) return system_one_refusal(error).body;
+  if (route != nullptr && route->kind == RouteKind::kSystemOne) return system_one_refusal(error, status).body;
   const bool is_openai = route != nullptr && (route->kind == RouteKind::kDecisions || route->kind == RouteKind::kChat);
   return is_openai ? openai_refusal(error).body : error_body(error);
 }
@@ -38,7 +38,7 @@ HttpReply reply_with(const HttpRequest& request, int status, std::string body) {
 }  // namespace
 
 HttpReply layer_refusal(const HttpRequest& request, int status, const Error& error) {
-  return reply_with(request, status, body_of(request.path, error));
+  return reply_with(request, status, body_of(request.path, error, status));
 }
 
 HttpReply loading_reply(const HttpRequest& request) {

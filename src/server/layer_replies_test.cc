@@ -47,6 +47,13 @@ TEST(LayerReplies, ErrorsAreInTheFormOfThePath) {
   EXPECT_EQ(layer_refusal(request_to("/v1/decisions"), 413, error).body.find(R"({"error": {"message")"), 0u);
 }
 
+TEST(LayerReplies, TheStatusInASystemOneBodyIsTheReplysOwn) {
+  for (const int status : {400, 408, 413, 414, 415, 417, 431, 503}) {
+    const std::string body = layer_refusal(request_to("/v1/systemone"), status, slow_request()).body;
+    EXPECT_NE(body.find(R"("error": {"code": )" + std::to_string(status) + ","), std::string::npos) << body;
+  }
+}
+
 TEST(LayerReplies, ProbesGetTheStateWhileTheModelLoads) {
   for (const char* path : {"/health", "/ping"}) {
     const HttpReply reply = loading_reply(request_to(path));

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "base/edit_distance.h"
 #include "base/utf8.h"
 #include "server/ascii.h"
 
@@ -12,22 +13,6 @@ namespace assay::server {
 namespace {
 
 constexpr std::size_t kShownPathBytesMax = 200;
-
-// Letters to insert, remove or replace to come from `a` to `b`.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
-    }
-  }
-  return row[b.size()];
-}
 
 }  // namespace
 

@@ -94,7 +94,10 @@ WireRefusal system_one_refusal(const Error& error) {
   if (error.code == ErrorCode::kInvalidArgument && !error.field.empty()) {
     return system_one_faults({{.loc = loc_of(error.field), .msg = error.message, .type = "value_error"}});
   }
-  const int status = http_status(error.code);
+  return system_one_refusal(error, http_status(error.code));
+}
+
+WireRefusal system_one_refusal(const Error& error, int status) {
   Value::Object detail = {{"error_type", Value(error_type(error.code))}, {"message", text_value(error.message)}};
   return {.status = status,
           .body = body_of(Value(std::move(detail)), status, error.message, "x_code", error.code),

@@ -31,6 +31,8 @@ WireRefusal system_one_faults(const std::vector<SystemOneFault>& faults);
 // and the like for all other codes. kInvalidArgument with a field is a fault: 422; its field is a `loc` as JSON text,
 // or any other path.
 WireRefusal system_one_refusal(const Error& error);
+// The same with a status of HTTP's own, such as 408 or 431, which no code stands for.
+WireRefusal system_one_refusal(const Error& error, int status);
 // 400 with error_type "api_usage_error".
 WireRefusal system_one_usage_error(const std::string& message);
 

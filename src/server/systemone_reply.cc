@@ -67,6 +67,10 @@ Value answer_value(const SystemOneEcho& echo, const SystemOneStyle& style, std::
     if (question.wants_confidence) {
       out.emplace_back("x_confidence", Value(rounded(answer.confidence, style.round_digits)));
     }
+    // Nor has it probabilities, which stay where the other types abstain.
+    if (answer.abstained) {
+      out.emplace_back("x_noul", Value(rounded(answer.options.front().probability, style.round_digits)));
+    }
   } else if (question.type == QuestionType::kChoice) {
     add_choice(out, question, answer, style.round_digits);
   } else {

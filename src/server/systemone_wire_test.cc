@@ -131,11 +131,13 @@ TEST(SystemOneReply, AbstainsWithNull) {
   EXPECT_NE(choice.find(R"("x_abstained": true, "x_reason": "abstained")"), std::string::npos) << choice;
   const std::string noul = reply(body_with(R"({"type":"noul","x_min_confidence":0.3})"), {0.6, 0.4});
   EXPECT_NE(noul.find(R"("noul": null, "x_confidence": )"), std::string::npos) << noul;
+  EXPECT_NE(noul.find(R"("x_noul": 0.6, "x_abstained": true)"), std::string::npos) << noul;
   const std::string score =
       reply(body_with(R"({"type":"score","criteria":["a","b"],"x_min_confidence":1})"), {0.6, 0.4});
   EXPECT_NE(score.find(R"("score": null)"), std::string::npos);
   const std::string sure = reply(body_with(R"({"type":"noul","x_min_confidence":0.3})"), {0.9, 0.1});
   EXPECT_NE(sure.find(R"("noul": 0.9)"), std::string::npos);
+  EXPECT_EQ(sure.find("x_noul"), std::string::npos);
   EXPECT_NE(sure.find(R"("x_abstained": false, "x_entropy")"), std::string::npos) << sure;
 }
 

@@ -156,6 +156,13 @@ class Exchange(HttpCase):
             with self.subTest(method=method):
                 reply = self.check_error(self.ask(head(method, "/v1/decide")), 405)
                 self.assertEqual(reply.headers["allow"], "POST")
+        for method in ("QUERY", "PROPFIND", "post", "M-SEARCH", "!#$%&'*+.^_`|~1"):  # none of HTTP's own
+            for path, allowed in (("/v1/decide?a=b", "POST"), ("/v1/systemone", "POST"), ("/%70ing", "GET, HEAD")):
+                with self.subTest(method=method, path=path), Wire(self.server) as wire:
+                    reply = self.check_error(wire.send(head(method, path, length=2), b"{}").reply(), 405)
+                    self.assertEqual((reply.headers["allow"], reply.headers["connection"]), (allowed, "close"))
+                    self.assertTrue(wire.is_closed())
+        self.check_error(self.ask(head("BREW", "/pot")), 404)
         for method in ("POST", "PUT", "PATCH", "DELETE"):
             with self.subTest(method=method, body=True):
                 reply = self.check_error(self.ask(head(method, "/ping", length=2), b"{}"), 405)
@@ -211,7 +218,8 @@ class Exchange(HttpCase):
 
     def test_what_is_no_http_is_a_400(self):
         for start in (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", b"GET\r\n\r\n", b"GET /ping\r\n\r\n",
-                      b"GET /ping HTTP/9.9\r\n\r\n", b"GET  /ping HTTP/1.1\r\n\r\n\r\n", b"BREW /pot HTTP/1.1\r\n\r\n",
+                      b"GET /ping HTTP/9.9\r\n\r\n", b"GET  /ping HTTP/1.1\r\n\r\n\r\n", b"BR(EW /ping HTTP/1.1\r\n\r\n",
+                      b"QUERY ping HTTP/1.1\r\n\r\n", b"QUERY /ping HTTP/9.9\r\n\r\n", b"QUERY /p\x01 HTTP/1.1\r\n\r\n", b"GET /p\x01 HTTP/1.1\r\n\r\n",
                       b"GET /ping HTTP/1.1\r\nno colon\r\n\r\n", b"GET /ping HTTP/1.1\r\n: no name\r\n\r\n",
                       b"GET /ping HTTP/1.1\r\nBad\x00Name: 1\r\n\r\n", b"GET /ping HTTP/1.1\r\nA: \x01\r\n\r\n",
                       b"GET /ping HTTP/1.1\r\n folded: 1\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"):
@@ -238,9 +246,19 @@ class Exchange(HttpCase):
         self.assertEqual(self.ask(head("GET", "/ping", *[f"X-{i}: 1" for i in range(90)])).status, 200)
         self.assertLess(rss_bytes(self.server) - before, 64 << 20)
 
+    def test_system_ones_bodies_carry_the_status_of_the_reply(self):
+        for lines, status in ((["X-Long: " + "a" * 9000], 431), (["Expect: tea"], 417), (["Content-Encoding: br"], 415),
+                              (["Content-Length: 2"] * 2, 400), (["Content-Length: 999999999999"], 413)):
+            with self.subTest(status=status):
+                start = head("POST", "/v1/systemone", "Content-Type: application/json", *lines)
+                reply = self.check_error(self.ask(start), status)
+                self.assertEqual(reply.json()["error"]["code"], status)
+
     def test_compressed_bodies_are_read(self):
         for coding, data in (("gzip", gzip.compress(GOOD)), ("x-gzip", gzip.compress(GOOD)),
-                             ("GZIP", gzip.compress(GOOD)), ("deflate", zlib.compress(GOOD)), ("identity", GOOD)):
+                             ("GZIP", gzip.compress(GOOD)),
+                             ("gzip", gzip.compress(GOOD[:9]) + gzip.compress(GOOD[9:])),
+                             ("deflate", zlib.compress(GOOD)), ("identity", GOOD)):
             with self.subTest(coding=coding), Wire(self.server) as wire:
                 reply = wire.send(post_head(f"Content-Encoding: {coding}", length=len(data)), data).reply()
                 self.assertEqual(reply.status, 200, str(reply))

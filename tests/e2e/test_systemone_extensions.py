@@ -66,6 +66,7 @@ class Extensions(unittest.TestCase):
     def test_min_confidence_of_noul_and_score(self):
         told = self.answer({**URGENT, "x_min_confidence": 1})
         self.assertIsNone(told["noul"])
+        self.assertEqual(told["x_noul"], self.answer(URGENT)["noul"])
         self.assertTrue(0 <= told["x_confidence"] < 1)
         told = self.answer({**ANGER, "x_min_confidence": 1})
         self.assertIsNone(told["score"])

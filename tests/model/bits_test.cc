@@ -50,7 +50,7 @@ std::vector<Job> many_jobs() {
     const int which = i % 3;
     const std::int32_t state = made.add(head, tokens_from(2 + which, 40 + 90 * which), Keep::kAlways);
     for (int question = 0; question <= i % 2; question++) {
-      const std::int32_t words = made.add(state, tokens_from(10 + i + question, 3 + 7 * question), Keep::kSeenTwice);
+      const std::int32_t words = made.add(state, tokens_from(10 + i + question, 3 + 7 * question), Keep::kAlways);
       const std::int32_t tail = made.add(words, tokens_from(9, 4));
       made.read_end(tail, i % 4 == 0);
       for (int answer = 0; answer < i % 6; answer++)

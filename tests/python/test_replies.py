@@ -42,14 +42,15 @@ class Answers:
 
     def test_an_answer_that_abstained_still_tells_its_numbers(self):
         abstained = {"x_abstained": True, "x_reason": "abstained", "x_readout": "text", "x_allowed_mass": 0.5}
-        answers = {"n": {"type": "noul", "noul": None, "x_confidence": 0.25, **abstained},
+        answers = {"n": {"type": "noul", "noul": None, "x_confidence": 0.25, "x_noul": 0.625, **abstained},
                    "c": {**CHOICE, "choice": None, **abstained}, "s": {**SCORE, "score": None, **abstained}}
         out = self.run_with(Script(reply(answers)), lambda client: client.ask("s", QUESTIONS))
         for answer in out.values():
             self.assertTrue(answer.abstained)
             self.assertEqual((answer.readout, answer.allowed_mass), ("text", 0.5))
             self.assertEqual(answer.model_extra["x_reason"], "abstained")
-        self.assertTrue(math.isnan(out.yes_no("n").probability))
+        self.assertTrue(math.isnan(float(out.yes_no("n"))))
+        self.assertEqual(out.yes_no("n").probability, 0.625)
         self.assertFalse(out.yes_no("n").yes)
         self.assertEqual(out.yes_no("n").confidence, 0.25)
         self.assertEqual((out.decision("c").choice, out.decision("c").best, str(out["c"])), (None, "b", "abstained"))

@@ -63,7 +63,7 @@ inline Job random_job(std::mt19937& random, const RandomJobs& of) {
     const bool root = i == 0 || (of.roots > 1 && below(segments) < of.roots);
     std::int32_t length = 1 + below(of.rows_max);
     if (!of.lengths.empty() && below(2) == 0) length = of.lengths[below(static_cast<std::int32_t>(of.lengths.size()))];
-    Segment segment{.parent = root ? Segment::kRoot : below(i), .tokens = {}, .keep = static_cast<Keep>(below(3))};
+    Segment segment{.parent = root ? Segment::kRoot : below(i), .tokens = {}, .keep = static_cast<Keep>(below(2))};
     for (std::int32_t row = 0; row < length; row++) segment.tokens.push_back(below(of.vocabulary_tokens));
     job.segments.push_back(std::move(segment));
   }
