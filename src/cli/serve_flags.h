@@ -32,7 +32,11 @@ struct ServeFlags {
   std::int64_t step_ms = static_cast<std::int64_t>(DeciderOptions{}.step_ms);
   std::int64_t stuck_seconds = static_cast<std::int64_t>(DeciderOptions{}.stuck_seconds);
   std::uint64_t answer_cache = DeciderOptions{}.answer_cache_entries;
-  std::int64_t grace_seconds = 25;  // SageMaker kills a container 30 s after SIGTERM
+  std::int64_t grace_seconds = 25;   // SageMaker kills a container 30 s after SIGTERM
+  bool log_requests = false;         // a line of JSON on stdout for each request
+  std::int64_t session_seconds = 0;  // sessions end when nobody used them for so long; 0: no sessions
+  bool json_lines_all_or_none = false;
+  std::vector<std::string> llama_arguments;  // llama-server's own, which `assay sagemaker` collects
 };
 
 // The specs of all of the above. `flags` must outlive them.
