@@ -1,4 +1,4 @@
-"""`assay sagemaker` as a container runs it: a model folder, variables, a port. What tests/e2e/test_sagemaker*.py share."""
+"""`assay sagemaker` as a container runs it: a model folder, variables, a port. test_sagemaker*.py share it."""
 
 import json
 import os
@@ -87,7 +87,8 @@ def frames_of(data):
     out = []
     while data:
         total, head, check = struct.unpack(">III", data[:12])
-        if zlib.crc32(data[:8]) != check or zlib.crc32(data[:total - 4]) != struct.unpack(">I", data[total - 4:total])[0]:
+        end = struct.unpack(">I", data[total - 4:total])[0]
+        if zlib.crc32(data[:8]) != check or zlib.crc32(data[:total - 4]) != end:
             raise AssertionError("a checksum is wrong")
         headers, at = {}, 12
         while at < 12 + head:

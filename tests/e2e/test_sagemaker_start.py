@@ -1,4 +1,4 @@
-"""How a SageMaker container begins and ends: the model folder, the variables, health, signals (T01 to T23, T53, T54)."""
+"""How a SageMaker container begins and ends: model folder, variables, health, signals (T01 to T23, T53, T54)."""
 
 import contextlib
 import http.client
@@ -94,7 +94,7 @@ class Begins(unittest.TestCase):
         server = self.start(sagemaker.tiny_folder(), SM_LLAMA_CPP_ALIAS="first=\nSM_LLAMA_CPP_CTX_SIZE=64,b c",
                             SM_LLAMA_CPP_NO_MMPROJ="TRUE", SM_LLAMA_CPP_SPECIAL="False", SM_LLAMA_CPP_JINJA="",
                             SM_LLAMA_CPP_OVERRIDE_KV="k=int:3", SM_LLAMA_CPP_GRAMMAR="YWJj==")
-        models = [entry["id"] for entry in server.get("/v1/models").json()["models"]]
+        models = [entry["name"] for entry in server.get("/v1/models").json()["models"]]
         self.assertIn("first=\nSM_LLAMA_CPP_CTX_SIZE=64", models)
         self.assertIn("b c", models)
         self.assertNotEqual(server.get("/health").json()["limits"]["context_tokens"], 64)
@@ -159,7 +159,8 @@ class Begins(unittest.TestCase):
                   "mkdir -p /tmp && mount --bind /tmp /tmp && mount -o remount,bind,ro / && exec \"$@\"")
         server = harness.Server.__new__(harness.Server)
         variables = sagemaker.variables_of(folder, {"ASSAY_HOST": address, "ASSAY_CHECK_DIR": None, "HOME": None})
-        server._begin(["unshare", "-m", "-n", "sh", "-c", script, "sh", harness.BINARY, "sagemaker", "serve"], variables)
+        server._begin(["unshare", "-m", "-n", "sh", "-c", script, "sh", harness.BINARY, "sagemaker", "serve"],
+                      variables)
         self.addCleanup(server.stop)
         harness.wait_until(lambda: any("ready on" in line for line in server.log) or server.process.poll() is not None,
                            "it is ready", 120)
@@ -252,7 +253,8 @@ class Health(unittest.TestCase):
         self.assertIn("the first decision failed", last_line(done.stderr))
 
     @unittest.skip("a decode cannot be made to hang from outside: Scheduler.IsUnhealthyWhileADecodeIsStuck and "
-                   "IsUnhealthyOnlyAfterSeveralFailuresInARow test it, SageMakerCommandTest that a container waits 30 s")
+                   "IsUnhealthyOnlyAfterSeveralFailuresInARow test it; that a container waits 30 s, "
+                   "SageMakerCommandTest.AContainerListensOnAllAddressesWithinItsTime")
     def test_T19_a_stuck_model_makes_ping_say_so(self):
         pass
 
