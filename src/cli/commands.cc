@@ -3,10 +3,10 @@
 namespace assay::cli {
 
 std::vector<CommandSpec> all_commands(CommandFlags& flags) {
-  return {decide_command(flags.decide),        score_command(flags.score),   eval_command(flags.eval),
-          serve_command(flags.serve),          verify_command(flags.verify), warm_command(flags.warm),
-          inspect_command(flags.inspect),      doctor_command(flags.doctor), version_command(flags.version),
-          completion_command(flags.completion)};
+  return {decide_command(flags.decide),   score_command(flags.score),          eval_command(flags.eval),
+          serve_command(flags.serve),     sagemaker_command(flags.sagemaker),  verify_command(flags.verify),
+          warm_command(flags.warm),       inspect_command(flags.inspect),      doctor_command(flags.doctor),
+          version_command(flags.version), completion_command(flags.completion)};
 }
 
 std::string log_level_name(const std::string& command, const CommandFlags& flags) {
@@ -15,12 +15,13 @@ std::string log_level_name(const std::string& command, const CommandFlags& flags
   if (command == "score") model = &flags.score.model;
   if (command == "eval") model = &flags.eval.model;
   if (command == "serve") model = &flags.serve.model;
+  if (command == "sagemaker") model = &flags.sagemaker.serve.model;
   if (command == "verify") model = &flags.verify.model;
   if (command == "warm") model = &flags.warm.model;
   if (command == "inspect") model = &flags.inspect.model;
   if (command == "doctor") model = &flags.doctor.model;
   if (model != nullptr && !model->log_level.empty()) return model->log_level;
-  return command == "serve" ? "info" : "warn";
+  return command == "serve" || command == "sagemaker" ? "info" : "warn";
 }
 
 }  // namespace assay::cli

@@ -9,6 +9,7 @@
 #include "cli/eval_command.h"
 #include "cli/inspect_command.h"
 #include "cli/option_spec.h"
+#include "cli/sagemaker_command.h"
 #include "cli/score_command.h"
 #include "cli/serve_flags.h"
 #include "cli/verify_command.h"
@@ -23,6 +24,7 @@ struct CommandFlags {
   ScoreFlags score;
   EvalFlags eval;
   ServeFlags serve;
+  SageMakerFlags sagemaker;
   VerifyFlags verify;
   WarmFlags warm;
   InspectFlags inspect;

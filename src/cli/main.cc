@@ -1,5 +1,6 @@
 // assay: the program. Reads the command line, builds the parts, runs one command.
 
+#include <algorithm>
 #include <cstdlib>
 #include <exception>
 #include <iostream>
@@ -15,6 +16,7 @@
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/machine_facts.h"
+#include "cli/sagemaker_command.h"
 #include "cli/serve_command.h"
 #include "cli/signals.h"
 #include "cli/streams.h"
@@ -31,11 +33,34 @@ std::optional<std::string> read_environment(const std::string& name) {
   return std::string(text);
 }
 
+std::vector<EnvironmentEntry> whole_environment() {
+  std::vector<EnvironmentEntry> out;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string text = *entry;
+    const std::size_t name_end = text.find('=');
+    if (name_end != std::string::npos) out.push_back({text.substr(0, name_end), text.substr(name_end + 1)});
+  }
+  return out;
+}
+
+bool has_gpu() {
+  const std::vector<std::string> devices = build_report().devices;
+  return std::any_of(devices.begin(), devices.end(), [](const std::string& name) { return name != "CPU"; });
+}
+
 LogLevel log_level(const std::string& name) {
   if (name == "debug") return LogLevel::kDebug;
   if (name == "info") return LogLevel::kInfo;
   if (name == "error") return LogLevel::kError;
   return name == "off" ? LogLevel::kOff : LogLevel::kWarn;
+}
+
+// llama-server's own variable for the key holds for `assay serve`, as in its image for plain machines. In a SageMaker
+// container nobody can send a key, so there it does not.
+std::optional<std::string> read_serve_environment(const std::string& name) {
+  std::optional<std::string> text = read_environment(name);
+  if (name == "ASSAY_API_KEY" && text.value_or("").empty()) return read_environment("LLAMA_API_KEY");
+  return text;
 }
 
 Streams standard_streams() {
@@ -78,6 +103,17 @@ ServeParts serve_parts(const OpenDecider& open) {
   return {.open = open, .plan = service::plan_load, .open_on = open_on};
 }
 
+// The same, and a first decision is made before they are handed out.
+ServeParts warmed(ServeParts parts) {
+  parts.open = opened_warm(std::move(parts.open));
+  parts.open_on = [open_on = std::move(parts.open_on)](DeciderOptions options, llama_model* model, const LoadPlan& plan,
+                                                       ComputeGate* gate) {
+    const OpenDecider open = [&](DeciderOptions same) { return open_on(std::move(same), model, plan, gate); };
+    return opened_warm(open)(std::move(options));
+  };
+  return parts;
+}
+
 std::vector<ForeignFlag> foreign_flags() {
   std::vector<ForeignFlag> out;
   for (server::LlamaFlag& flag : server::llama_server_flags()) {
@@ -102,6 +138,11 @@ int run_command(const std::string& name, const CommandFlags& flags, const std::v
   if (name == "decide") return run_decide(flags.decide, streams, open);
   if (name == "inspect") return run_inspect(flags.inspect, streams, open);
   if (name == "serve") return run_serve(flags.serve, streams, clock, **signals, serve_parts(open));
+  if (name == "sagemaker") {
+    const Result<ServeFlags> serve = serve_flags_of(flags.sagemaker, has_gpu());
+    if (!serve.ok()) return report_error(streams.err, serve.error());
+    return run_serve(*serve, streams, clock, **signals, warmed(serve_parts(open)));
+  }
   // Rows are stopped between two of them; while the model loads a signal ends the process at once.
   const OpenDecider open_then_expect = [&](DeciderOptions options) {
     Result<std::unique_ptr<Decider>> decider = Decider::open(std::move(options));
@@ -118,13 +159,22 @@ int run_command(const std::string& name, const CommandFlags& flags, const std::v
 int run(const std::vector<std::string>& arguments) {
   Streams streams = standard_streams();
   CommandFlags flags;
+  if (!arguments.empty() && arguments.front() == "sagemaker") {
+    const Status read = read_sagemaker_environment(flags.sagemaker, arguments, read_environment, whole_environment());
+    if (!read.ok()) {
+      report_error(streams.err, read.error());
+      return kExitUsage;
+    }
+  }
   std::vector<CommandSpec> commands = all_commands(flags);
   for (CommandSpec& command : commands) {
     if (command.foreign_words != nullptr && !arguments.empty() && arguments.front() == command.name) {
       command.foreign = foreign_flags();
     }
   }
-  const Result<ParsedCommand> parsed = parse_command_line(commands, arguments, read_environment);
+  const bool is_serve = !arguments.empty() && arguments.front() == "serve";
+  const Result<ParsedCommand> parsed =
+      parse_command_line(commands, arguments, is_serve ? read_serve_environment : read_environment);
   if (!parsed.ok()) {
     report_error(streams.err, parsed.error());
     return kExitUsage;

@@ -24,6 +24,14 @@ void take_list(const std::vector<std::string>& from, std::vector<std::string>& t
   if (to.empty()) to = from;
 }
 
+// Where the server is found, and who may ask.
+void take_access(const server::LlamaSettings& settings, ServeFlags& flags) {
+  const ServeFlags plain;
+  if (flags.host == plain.host && !settings.hosts.empty()) flags.host = settings.hosts.front();
+  take_number(settings.port, flags.port, plain.port);
+  if (flags.api_key_file.empty()) take_list(settings.api_keys, flags.api_keys);
+}
+
 Status check_settings(const server::LlamaSettings& settings, bool chat) {
   if (settings.hosts.size() > 1) {
     return invalid_argument("--host", "--host takes one address; 0.0.0.0 or :: stands for all");
@@ -65,8 +73,7 @@ Result<ServeFlags> with_llama_settings(ServeFlags flags, const server::LlamaSett
   if (Status status = check_settings(settings, flags.chat); !status.ok()) return status.error();
   const ServeFlags plain;
   if (flags.positional_model.empty()) take_text(settings.model_path, flags.model.model);
-  if (flags.host == plain.host && !settings.hosts.empty()) flags.host = settings.hosts.front();
-  take_number(settings.port, flags.port, plain.port);
+  if (!flags.own_access) take_access(settings, flags);
   take_number(settings.threads, flags.model.threads, plain.model.threads);
   take_number(settings.gpu_layers, flags.model.gpu_layers, plain.model.gpu_layers);
   take_number(settings.context_tokens, flags.model.context_tokens, plain.model.context_tokens);
@@ -75,7 +82,6 @@ Result<ServeFlags> with_llama_settings(ServeFlags flags, const server::LlamaSett
   flags.model.no_extra_buffers = flags.model.no_extra_buffers || settings.no_extra_buffers;
   flags.model.no_mmap = flags.model.no_mmap || settings.no_mmap;
   take_list(settings.aliases, flags.aliases);
-  if (flags.api_key_file.empty()) take_list(settings.api_keys, flags.api_keys);
   take_list(settings.cors_origins, flags.cors_origins);
   take_text(settings.ssl_key_file, flags.ssl_key_file);
   take_text(settings.ssl_cert_file, flags.ssl_cert_file);

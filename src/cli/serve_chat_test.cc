@@ -65,6 +65,20 @@ TEST(WithLlamaSettings, FillsWhatOursLeaveOpen) {
   EXPECT_EQ(merged->aliases, Words{"x"});
 }
 
+TEST(WithLlamaSettings, LeavesAccessAloneWhereItIsFixed) {
+  ServeFlags flags;
+  flags.own_access = true;
+  server::LlamaSettings settings;
+  settings.hosts = {"10.0.0.1"};
+  settings.port = 1234;
+  settings.api_keys = {"k"};
+  const Result<ServeFlags> merged = with_llama_settings(flags, settings);
+  ASSERT_TRUE(merged.ok());
+  EXPECT_EQ(merged->host, ServeFlags{}.host);
+  EXPECT_EQ(merged->port, ServeFlags{}.port);
+  EXPECT_TRUE(merged->api_keys.empty());
+}
+
 TEST(WithLlamaSettings, ListsMayComeAsOneWord) {
   ServeFlags flags;
   flags.api_keys = {"a,b", "c"};

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "assay/build.h"
 #include "base/log.h"
 #include "cli/serve_chat.h"
 #include "server/http_server.h"
@@ -30,6 +31,10 @@ server::RouteOptions route_options(const ServeFlags& flags, std::vector<std::str
   out.system_one_options_max = flags.max_options;
   if (flags.max_options > kContractOptionsMax) out.system_one_levels_max = flags.max_options;
   out.round_digits = flags.round;
+  out.sagemaker.sessions.idle_seconds_max = static_cast<double>(flags.session_seconds);
+  out.sagemaker.json_lines_all_or_none = flags.json_lines_all_or_none;
+  out.transforms_at_once = static_cast<std::size_t>(flags.http_threads);
+  if (flags.log_requests) out.log_requests = server::standard_output_lines();
   return out;
 }
 
@@ -52,6 +57,15 @@ void log_model(const ModelReport& report) {
                                 std::to_string(report.context_tokens) + " tokens a request, readout " +
                                 readout_name(report.readout) + " (" + report.readout_source + ")");
   for (const std::string& warning : report.warnings) log_line(LogLevel::kWarn, warning);
+}
+
+// Where the model's layers lie.
+std::string device_name(const ServeFlags& flags) {
+  if (flags.model.gpu_layers == 0) return "CPU";
+  for (const std::string& name : build_report().devices) {
+    if (name != "CPU") return name;
+  }
+  return "CPU";
 }
 
 // After the grace: for replies to be written and the model to be freed.
@@ -150,6 +164,10 @@ int run_serve(const ServeFlags& given, Streams& streams, const Clock& clock, Sig
   signals.expect();
   (*listener)->set_ready(routes);
   log_line(LogLevel::kInfo, "ready on " + (*listener)->address());
+  if (flags->log_requests) {
+    server::standard_output_lines()(
+        server::ready_line(answering.decider->report(), device_name(*flags), (*listener)->address()));
+  }
 
   // Until a signal comes; then finish what was accepted.
   signals.wait();

@@ -56,6 +56,17 @@ void add_http_options(std::vector<OptionSpec>& out, ServeFlags& flags) {
                               &flags.read_timeout_seconds, 1, 3600));
 }
 
+// What SageMaker's containers do beside answering decisions.
+void add_container_options(std::vector<OptionSpec>& out, ServeFlags& flags) {
+  out.push_back(switch_option("log-requests", "Write a line of JSON to stdout for each request", &flags.log_requests));
+  out.push_back(number_option("session-seconds", "N",
+                              "SageMaker sessions end when they were not used for so long; 0: there are none",
+                              &flags.session_seconds, 0, 86'400));
+  out.push_back(switch_option("json-lines-all-or-none",
+                              "One bad line of a JSON Lines body is a 400 of all, not an error on its own line",
+                              &flags.json_lines_all_or_none));
+}
+
 void add_wire_options(std::vector<OptionSpec>& out, ServeFlags& flags) {
   out.push_back(
       list_option("alias", "NAME", "One more name that requests may call the model by; once for each", &flags.aliases));
@@ -80,6 +91,7 @@ CommandSpec serve_command(ServeFlags& flags) {
   add_load_options(out, flags);
   out.push_back(
       on_off_option("chat", "Whether chat and the rest of llama-server's routes are answered, too", &flags.chat));
+  add_container_options(out, flags);
   out.push_back(snapshots_option(flags.model));
   for (OptionSpec& option : model_options(flags.model)) {
     if (option.short_name == "c") option.short_name = "";  // llama-server's -c is --ctx-size

@@ -35,7 +35,11 @@ struct ServeFlags {
   bool chat = true;
   std::string chat_template_text;        // as llama-server's flags say: Jinja text, or a name that llama.cpp knows
   std::vector<std::string> llama_words;  // llama-server's flags, as they came
+  bool own_access = false;               // addresses and keys that llama-server's variables name are not followed
   std::int64_t grace_seconds = 25;       // SageMaker kills a container 30 s after SIGTERM
+  bool log_requests = false;             // a line of JSON on stdout for each request
+  std::int64_t session_seconds = 0;      // sessions end when nobody used them for so long; 0: no sessions
+  bool json_lines_all_or_none = false;
 };
 
 // The specs of all of the above; llama-server's flags come from whoever knows them (ForeignFlag). `flags` must outlive

@@ -56,7 +56,7 @@ class ChainPlanner {
   Error no_room() const {
     return Error{ErrorCode::kTooLong,
                  "The request needs more than the " + std::to_string(limits_.cells) +
-                     " places that there are for tokens (context_tokens).",
+                     " places that the context window has for tokens (context_tokens).",
                  "state"};
   }
 

@@ -87,7 +87,7 @@ class Planner {
     return Error{ErrorCode::kTooLong,
                  "The prompt and one option have " + std::to_string(shape_.starts[segment] + length(segment)) +
                      " tokens in pieces that need more than the " + std::to_string(limits_.cells) +
-                     " places there are (context_tokens).",
+                     " places there are in the context window (context_tokens).",
                  "state"};
   }
 
@@ -243,7 +243,7 @@ Status check_job(const Job& job, const DecoderLimits& limits) {
     ends[i] = start + static_cast<std::int32_t>(segment.tokens.size());
     if (ends[i] > limits.path_rows_max) {
       return Error{ErrorCode::kTooLong,
-                   "The prompt has " + std::to_string(ends[i]) + " tokens; the limit is " +
+                   "The prompt has " + std::to_string(ends[i]) + " tokens; the context window's limit is " +
                        std::to_string(limits.path_rows_max) + " (context_tokens).",
                    "state"};
     }

@@ -76,8 +76,10 @@ TEST(ApiKeys, AnEmptyKeyOpensNothing) {
 }
 
 TEST(ApiKeys, ProbesNeedNoKey) {
-  for (const char* path : {"/", "/health", "/ping"}) EXPECT_TRUE(is_open_path(path)) << path;
-  for (const char* path : {"", "/pin", "/ping/", "/metrics", "/v1/models"}) EXPECT_FALSE(is_open_path(path)) << path;
+  for (const char* path : {"/", "/health", "/v1/health", "/ping", "/v2/health/live", "/v2/health/ready"})
+    EXPECT_TRUE(is_open_path(path)) << path;
+  for (const char* path : {"", "/pin", "/ping/", "/metrics", "/v1/models", "/v2", "/v2/health"})
+    EXPECT_FALSE(is_open_path(path)) << path;
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // `at_` only grows, so the pass is linear in the body whatever it holds; nesting is a count, not a recursion.
 #include "server/body_shape.h"
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 
 namespace assay::server {
@@ -23,6 +25,7 @@ class Skimmer {
       if (next() != ':') break;
       ++at_;
       note(key, next(), shape);
+      if (key == "input") shape.input_messages = begins_with_object();
       skip_value();
       if (next() != ',') break;
       ++at_;
@@ -35,6 +38,12 @@ class Skimmer {
     if (key == "state") shape.state = true;
     if (key == "input") shape.input = true;
     if (key == "messages") shape.messages = true;
+    if (key == "prompt") shape.prompt = true;
+    if (key == "documents") shape.documents = true;
+    if (key == "requestType") shape.request_type = true;
+    constexpr std::array<std::string_view, 6> kResponses = {
+        "instructions", "max_output_tokens", "previous_response_id", "reasoning", "text", "tools"};
+    if (std::find(kResponses.begin(), kResponses.end(), key) != kResponses.end()) shape.response_keys = true;
     if (key == "decision" || key == "decisions") shape.decisions = true;
     if (key == "questions") (first == '[' ? shape.questions_list : shape.questions_object) = true;
   }
@@ -43,6 +52,15 @@ class Skimmer {
   char next() {
     while (at_ < text_.size() && is_space(text_[at_])) ++at_;
     return at_ < text_.size() ? text_[at_] : '\0';
+  }
+
+  // Whether a list with an object at its beginning comes next; nothing is taken.
+  bool begins_with_object() const {
+    std::size_t at = at_;
+    if (at >= text_.size() || text_[at] != '[') return false;
+    ++at;
+    while (at < text_.size() && is_space(text_[at])) ++at;
+    return at < text_.size() && text_[at] == '{';
   }
 
   // From one quote to the other; takes both. REQUIRES: at a quote.

@@ -13,6 +13,11 @@ struct BodyShape {
   bool questions_object = false;
   bool questions_list = false;
   bool decisions = false;  // decision or decisions
+  bool prompt = false;
+  bool documents = false;
+  bool input_messages = false;  // input is a list whose first element is an object
+  bool response_keys = false;   // a key that only OpenAI's Responses have beside an input
+  bool request_type = false;    // requestType: a session is opened or closed
 };
 
 // Looks at the keys alone, in one pass and without building anything: the wire that is chosen reads the body properly

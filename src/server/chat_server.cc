@@ -15,17 +15,6 @@ std::string_view take_segment(std::string_view& path) {
 
 }  // namespace
 
-bool matches(const std::string& pattern, std::string_view path) {
-  std::string_view wanted = pattern;
-  while (!wanted.empty() && !path.empty()) {
-    const std::string_view want = take_segment(wanted);
-    const std::string_view have = take_segment(path);
-    const bool any = want.substr(0, 1) == ":";
-    if (any ? have.empty() : want != have) return false;
-  }
-  return wanted.empty() && path.empty();
-}
-
 std::string segment_of(const std::string& pattern, std::string_view path) {
   std::string_view wanted = pattern;
   while (!wanted.empty() && !path.empty()) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "server/http_message.h"
@@ -33,8 +34,6 @@ class ChatServer {
   virtual std::string metrics_text() = 0;
 };
 
-// True when `path` is of the form of `pattern`.
-bool matches(const std::string& pattern, std::string_view path);
 // What stands in `path` in the place of the pattern's segment ":name" (its first); empty when there is none.
 std::string segment_of(const std::string& pattern, std::string_view path);
 

@@ -1,6 +1,8 @@
 #pragma once
 // A decision from the parsed body to the reply's body, all at once or as a stream of events.
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "assay/decider.h"
@@ -10,12 +12,21 @@
 
 namespace assay::server {
 
+// What a decision took.
+struct DecisionCosts {
+  std::int32_t input_tokens = 0;
+  std::int32_t cached_tokens = 0;
+  double queue_ms = 0;
+  double compute_ms = 0;
+};
+
 // What became of a decision.
 struct DecisionOutcome {
   int status = 200;
-  std::string body;                // the reply, or the error in its wire's form
-  std::string readout = "none";    // for the metrics
-  double retry_after_seconds = 0;  // of an error; 0: not known
+  std::string body;                         // the reply, or the error in its wire's form
+  std::string readout = "none";             // for the metrics
+  double retry_after_seconds = 0;           // of an error; 0: not known
+  std::optional<DecisionCosts> costs = {};  // of an answer
 };
 
 // Where decisions are made and counted. Thread-safe as its parts are, which outlive it.

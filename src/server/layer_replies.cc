@@ -42,8 +42,15 @@ HttpReply layer_refusal(const HttpRequest& request, int status, const Error& err
 }
 
 HttpReply loading_reply(const HttpRequest& request) {
-  if (request.path == "/health" || request.path == "/ping")
-    return reply_with(request, 503, "{\"status\": \"loading\"}");
+  if (request.path == "/ping") return reply_with(request, 503, "{\"status\": \"loading\"}");
+  // As llama-server says it, too.
+  if (request.path == "/health" || request.path == "/v1/health") {
+    return reply_with(request, 503,
+                      "{\"status\": \"loading\", \"error\": {\"code\": 503, \"message\": \"Loading model\", "
+                      "\"type\": \"unavailable_error\"}}");
+  }
+  if (request.path == "/v2/health/live") return reply_with(request, 200, "{\"live\": true}");
+  if (request.path == "/v2/health/ready") return reply_with(request, 503, "{\"ready\": false}");
   return layer_refusal(request, 503, Error{ErrorCode::kUnavailable, "the model is still loading", ""});
 }
 

@@ -55,12 +55,16 @@ TEST(LayerReplies, TheStatusInASystemOneBodyIsTheReplysOwn) {
 }
 
 TEST(LayerReplies, ProbesGetTheStateWhileTheModelLoads) {
-  for (const char* path : {"/health", "/ping"}) {
+  for (const char* path : {"/health", "/v1/health", "/ping"}) {
     const HttpReply reply = loading_reply(request_to(path));
     EXPECT_EQ(reply.status, 503);
-    EXPECT_EQ(reply.body, R"({"status": "loading"})");
+    EXPECT_EQ(reply.body.find(R"({"status": "loading")"), 0u);
     EXPECT_EQ(header(reply, "Retry-After"), "1");
   }
+  EXPECT_NE(loading_reply(request_to("/health")).body.find(R"("error": {"code": 503, "message": "Loading model")"),
+            std::string::npos);
+  EXPECT_EQ(loading_reply(request_to("/v2/health/live")).status, 200);
+  EXPECT_EQ(loading_reply(request_to("/v2/health/ready")).status, 503);
   const HttpReply reply = loading_reply(request_to("/v1/decide"));
   EXPECT_EQ(reply.status, 503);
   EXPECT_NE(reply.body.find(R"("code": "unavailable", "retryable": true)"), std::string::npos) << reply.body;

@@ -67,7 +67,9 @@ Status check_openai_model(const Value& top, const WireSettings& settings, const 
   const Value* model = top.find("model");
   if (model == nullptr || model->is_null()) return {};
   if (model->string() == nullptr) return invalid_argument("model", "must be a string");
-  if (settings.knows_model(*model->string()) || (!also.empty() && *model->string() == also)) return {};
+  // SageMaker's OpenAI address takes calls whose model is empty: the endpoint is the model.
+  if (model->string()->empty() || settings.knows_model(*model->string()) || (!also.empty() && *model->string() == also))
+    return {};
   return unknown_openai_model(*model->string(), settings);
 }
 

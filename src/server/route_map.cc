@@ -14,7 +14,7 @@ RouteMap::RouteMap(const ChatServer* chat) : routes_(known_routes()) {
 const Route* RouteMap::find(std::string_view path, std::string_view method) const {
   const Route* first = nullptr;
   for (const Route& route : routes_) {
-    if (!matches(route.path, path)) continue;
+    if (!is_path_of(route.path, path)) continue;
     if (takes(route, method)) return &route;
     if (first == nullptr) first = &route;
   }
@@ -23,7 +23,7 @@ const Route* RouteMap::find(std::string_view path, std::string_view method) cons
 
 const Route* RouteMap::find_foreign(std::string_view path, std::string_view method) const {
   for (const Route& route : routes_) {
-    if (route.kind == RouteKind::kForeign && takes(route, method) && matches(route.path, path)) return &route;
+    if (route.kind == RouteKind::kForeign && takes(route, method) && is_path_of(route.path, path)) return &route;
   }
   return nullptr;
 }
@@ -31,7 +31,7 @@ const Route* RouteMap::find_foreign(std::string_view path, std::string_view meth
 std::string RouteMap::allowed_methods(std::string_view path) const {
   std::string all;
   for (const Route& route : routes_) {
-    if (!matches(route.path, path)) continue;
+    if (!is_path_of(route.path, path)) continue;
     const std::string more = server::allowed_methods(route);
     if (all.find(more) == std::string::npos) all += (all.empty() ? "" : ", ") + more;
   }

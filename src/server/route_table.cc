@@ -17,28 +17,56 @@ constexpr std::size_t kShownPathBytesMax = 200;
 }  // namespace
 
 const std::vector<Route>& known_routes() {
-  static const std::vector<Route> kRoutes = {{"/health", "GET", RouteKind::kHealth},
-                                             {"/ping", "GET", RouteKind::kPing},
-                                             {"/v1/models", "GET", RouteKind::kModels},
-                                             {"/metrics", "GET", RouteKind::kMetrics},
-                                             {"/openapi.json", "GET", RouteKind::kPage},
-                                             {"/docs", "GET", RouteKind::kPage},
-                                             {"/docs.js", "GET", RouteKind::kPage},
-                                             {"/docs.css", "GET", RouteKind::kPage},
-                                             {"/v1/systemone", "POST", RouteKind::kSystemOne},
-                                             {"/api/v1/systemone", "POST", RouteKind::kSystemOne},
-                                             {"/api/alpha/decisions", "POST", RouteKind::kSystemOne},
-                                             {"/v1/decisions", "POST", RouteKind::kDecisions},
-                                             {"/decisions", "POST", RouteKind::kDecisions},
-                                             {"/v1/chat/completions", "POST", RouteKind::kChat},
-                                             {"/v1/decide", "POST", RouteKind::kSemif},
-                                             {"/invocations", "POST", RouteKind::kInvocations}};
+  static const std::vector<Route> kRoutes = {
+      {"/health", "GET", RouteKind::kHealth},
+      {"/ping", "GET", RouteKind::kPing},
+      {"/v1/models", "GET", RouteKind::kModels},
+      {"/metrics", "GET", RouteKind::kMetrics},
+      {"/openapi.json", "GET", RouteKind::kPage},
+      {"/docs", "GET", RouteKind::kPage},
+      {"/docs.js", "GET", RouteKind::kPage},
+      {"/docs.css", "GET", RouteKind::kPage},
+      {"/v1/systemone", "POST", RouteKind::kSystemOne},
+      {"/api/v1/systemone", "POST", RouteKind::kSystemOne},
+      {"/api/alpha/decisions", "POST", RouteKind::kSystemOne},
+      {"/v1/decisions", "POST", RouteKind::kDecisions},
+      {"/decisions", "POST", RouteKind::kDecisions},
+      {"/v1/chat/completions", "POST", RouteKind::kChat},
+      {"/v1/decide", "POST", RouteKind::kSemif},
+      {"/invocations", "POST", RouteKind::kInvocations},
+      {"/openai/v1/chat/completions", "POST", RouteKind::kChat},
+      {"/v1/health", "GET", RouteKind::kHealth},
+      {"/execution-parameters", "GET", RouteKind::kExecutionParameters},
+      {"/endpoints/{name}/invocations", "POST", RouteKind::kEndpoint},
+      {"/endpoints/{name}/invocations-response-stream", "POST", RouteKind::kEndpoint},
+      {"/endpoints/{name}/async-invocations", "POST", RouteKind::kEndpoint},
+      {"/endpoints/{name}/async-invocations/{id}", "GET", RouteKind::kAsyncReply},
+      {"/v2", "GET", RouteKind::kOip},
+      {"/v2/health/live", "GET", RouteKind::kOip},
+      {"/v2/health/ready", "GET", RouteKind::kOip},
+      {"/v2/models/{model}", "GET", RouteKind::kOip},
+      {"/v2/models/{model}/ready", "GET", RouteKind::kOip}};
   return kRoutes;
+}
+
+bool is_path_of(std::string_view pattern, std::string_view path) {
+  while (!pattern.empty() && !path.empty()) {
+    const std::size_t pattern_end = pattern.find('/', 1);
+    const std::size_t path_end = path.find('/', 1);
+    const std::string_view wanted = pattern.substr(0, pattern_end);
+    const std::string_view given = path.substr(0, path_end);
+    const bool fits = wanted.starts_with("/{") || wanted.starts_with("/:") ? given.size() > 1 && given.front() == '/'
+                                                                           : wanted == given;
+    if (!fits) return false;
+    pattern.remove_prefix(wanted.size());
+    path.remove_prefix(given.size());
+  }
+  return pattern.empty() && path.empty();
 }
 
 const Route* find_route(std::string_view path) {
   for (const Route& route : known_routes()) {
-    if (path == route.path) return &route;
+    if (is_path_of(route.path, path)) return &route;
   }
   return nullptr;
 }
@@ -58,6 +86,7 @@ std::string nearest_path(std::string_view path) {
   std::string nearest;
   std::size_t least = 4;  // further away is no longer a slip
   for (const Route& route : known_routes()) {
+    if (std::string_view(route.path).size() <= least) continue;  // anything short is near to it
     const std::size_t distance = edit_distance(lower, route.path);
     if (distance >= least) continue;
     least = distance;

@@ -21,9 +21,14 @@ enum class RouteKind {
   kDecisions,  // OpenAI decisions, or System One where the body has a state
   kChat,       // a chat completion, or one decision in its shape
   kForeign,    // what a chat server has beside ours (chat_server.h)
+  kEndpoint,   // SageMaker's own address for /invocations (sagemaker_front.h)
+  kAsyncReply,
+  kExecutionParameters,  // for batch transform
+  kOip,                  // Open Inference Protocol (oip.h)
 };
 
-// A path that this server knows and the method it takes ("GET" or "POST"; HEAD goes where GET goes).
+// A path that this server knows and the method it takes ("GET" or "POST"; HEAD goes where GET goes). A part of it in
+// braces, as in "/v2/models/{model}", stands for any one part.
 struct Route {
   const char* path;
   const char* method;
@@ -32,6 +37,9 @@ struct Route {
 };
 
 const std::vector<Route>& known_routes();
+// Whether a path is what a route's path stands for: part by part the same, and anything but nothing for {part} or
+// :part.
+bool is_path_of(std::string_view route_path, std::string_view path);
 // nullptr when there is none.
 const Route* find_route(std::string_view path);
 bool takes(const Route& route, std::string_view method);

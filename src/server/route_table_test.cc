@@ -17,6 +17,17 @@ TEST(RouteTable, KnowsWhatStandsBehindAPath) {
   EXPECT_EQ(find_route(""), nullptr);
 }
 
+TEST(IsPathOf, TakesWholeSegments) {
+  EXPECT_TRUE(is_path_of("/slots", "/slots"));
+  EXPECT_FALSE(is_path_of("/slots", "/slots/"));
+  EXPECT_FALSE(is_path_of("/slots", "/slots/1"));
+  EXPECT_TRUE(is_path_of("/slots/:id_slot", "/slots/12"));
+  EXPECT_FALSE(is_path_of("/slots/:id_slot", "/slots"));
+  EXPECT_FALSE(is_path_of("/slots/:id_slot", "/slots/"));
+  EXPECT_FALSE(is_path_of("/slots/:id_slot", "/slots/1/2"));
+  EXPECT_FALSE(is_path_of("/slots", ""));
+}
+
 TEST(RouteTable, HeadGoesWhereGetGoes) {
   EXPECT_TRUE(takes(*find_route("/health"), "HEAD"));
   EXPECT_FALSE(takes(*find_route("/v1/decide"), "HEAD"));

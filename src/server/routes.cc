@@ -13,6 +13,10 @@
 #include "base/log.h"
 #include "base/sha256.h"
 #include "server/ascii.h"
+#include "server/execution_parameters.h"
+#include "server/json_lines.h"
+#include "server/llama_metrics.h"
+#include "server/oip.h"
 #include "server/systemone_error.h"
 #include "server/web_pages.h"
 #include "server/wire_json.h"
@@ -80,39 +84,6 @@ WireSettings wire_settings(const RouteOptions& options, const ModelReport& model
 
 }  // namespace
 
-// One request in the metrics, from its beginning to its end.
-class Routes::Counted {
- public:
-  Counted(const Routes& routes, std::string route)
-      : metrics_(routes.place_.metrics),
-        clock_(routes.clock_),
-        start_ns_(clock_.now_ns()),
-        finished_{.route = std::move(route)} {
-    metrics_.start_request();
-  }
-  ~Counted() {
-    try {
-      finished_.seconds = clock_.ms_since(start_ns_) / 1e3;
-      metrics_.finish_request(finished_);
-    } catch (...) {
-      return;  // no memory for a count: the request itself was answered
-    }
-  }
-  Counted(const Counted&) = delete;
-  Counted& operator=(const Counted&) = delete;
-
-  void say(int status, std::string readout) {
-    finished_.status = status;
-    finished_.readout = std::move(readout);
-  }
-
- private:
-  Metrics& metrics_;
-  const Clock& clock_;
-  const std::int64_t start_ns_;
-  FinishedRequest finished_;
-};
-
 std::string client_of(const HttpRequest& request) {
   const std::string_view key = key_of(request, false);
   // The scheme's name without a key names nobody.
@@ -131,19 +102,48 @@ Routes::Routes(Decider& decider, Metrics& metrics, const Clock& clock, const Rou
     : place_{decider, metrics},
       clock_(clock),
       options_(options),
+      book_{metrics, clock, options_.log_requests},
       settings_(wire_settings(options, decider.report())),
       wires_(settings_, decider.report()),
       map_(options.chat),
       keys_(options.api_keys),
       rate_limit_(options.rate_limit_per_minute, clock),
-      request_ids_(options_.request_id_seed) {}
+      request_ids_(options_.request_id_seed),
+      front_(options_.sagemaker, clock, [this](const HttpRequest& inner) { return handle_route(inner); }) {}
 
 HttpReply Routes::handle(const HttpRequest& request) {
   try {
     const Route* route = map_.find(request.path, request.method);
-    // Owned here and, where the reply is a stream, by that: a request is over when the last of them is.
-    const auto counted = std::make_shared<Counted>(*this, route != nullptr ? route->path : "other");
+    if (route != nullptr && SageMakerFront::takes(*route, request)) return handle_front(*route, request);
+    return handle_route(request);
+  } catch (...) {
+    HttpReply empty;
+    empty.status = 500;
+    return empty;
+  }
+}
+
+// What the front answers itself is counted and named here, what another route answered was there.
+HttpReply Routes::handle_front(const Route& route, const HttpRequest& request) {
+  const std::string id = request_ids_.id_of(request);
+  const std::int64_t start_ns = clock_.now_ns();
+  std::optional<Served> refused = check_head(&route, request, id);
+  if (!refused.has_value()) {
+    HttpReply reply = front_.answer(route, request);
+    const auto is_id = [](const auto& header) { return header.first == "x-request-id"; };
+    if (std::any_of(reply.headers.begin(), reply.headers.end(), is_id)) return reply;
+    refused = Served{.reply = std::move(reply)};
+  }
+  Counted counted(book_, &route, request, id, start_ns);
+  return finish(std::move(*refused), id, counted);
+}
+
+HttpReply Routes::handle_route(const HttpRequest& request) {
+  try {
+    const Route* route = map_.find(request.path, request.method);
     const std::string id = request_ids_.id_of(request);
+    // Owned here and, where the reply is a stream, by that: a request is over when the last of them is.
+    const auto counted = std::make_shared<Counted>(book_, route, request, id, clock_.now_ns());
     return finish(serve(route, request, id, counted), id, *counted);
   } catch (...) {
     // Even the error's text could not be made: what is left needs no memory.
@@ -159,7 +159,7 @@ std::optional<HttpReply> Routes::refuse_early(const HttpRequest& request) {
     const std::string id = request_ids_.id_of(request);
     std::optional<Served> refused = check_head(route, request, id);
     if (!refused.has_value()) return std::nullopt;
-    Counted counted(*this, route != nullptr ? route->path : "other");
+    Counted counted(book_, route, request, id, clock_.now_ns());
     return finish(std::move(*refused), id, counted);
   } catch (...) {
     return std::nullopt;  // handle() will say what it can
@@ -173,7 +173,7 @@ HttpReply Routes::finish(Served served, const std::string& id, Counted& counted)
     served.reply.headers.emplace_back("Retry-After", retry_after_text(served.retry_after_seconds));
   }
   if (served.reply.status == 401) served.reply.headers.emplace_back("WWW-Authenticate", "Bearer");
-  counted.say(served.reply.status, std::move(served.readout));
+  counted.say(served.reply.status, std::move(served.readout), served.costs);
   return std::move(served.reply);
 }
 
@@ -187,7 +187,7 @@ Routes::Served Routes::serve(const Route* route, const HttpRequest& request, con
       const Status checked = is_post(*route) ? check_body(*route, request) : Status();
       return checked.ok() ? forward(*route, request, counted) : refuse(route, checked.error(), id);
     }
-    return is_post(*route) ? decide(*route, request, id, counted) : Served{.reply = page(*route)};
+    return is_post(*route) ? decide(*route, request, id, counted) : Served{.reply = page(*route, request)};
   } catch (const std::bad_alloc&) {
     error = Error{ErrorCode::kOutOfMemory, "memory ran out while the request was answered", ""};
   } catch (const std::exception& thrown) {
@@ -220,7 +220,8 @@ std::optional<Routes::Served> Routes::check_head(const Route* route, const HttpR
     return std::nullopt;
   }
   const std::string* type = find_header(request, "content-type");
-  if (type == nullptr || !is_json_media_type(*type)) {
+  const bool is_lines = route->kind == RouteKind::kInvocations && type != nullptr && is_json_lines_media_type(*type);
+  if (route->kind != RouteKind::kEndpoint && !is_lines && (type == nullptr || !is_json_media_type(*type))) {
     const Error error{ErrorCode::kMediaType, "the body must be application/json; say so in the Content-Type header",
                       ""};
     return refuse(route, error, id);
@@ -248,6 +249,7 @@ Routes::Served Routes::refuse(const Route* route, const Error& error, const std:
 
 Routes::Served Routes::served_of(DecisionOutcome outcome) {
   Served served{.reply = {}, .readout = std::move(outcome.readout), .retry_after_seconds = outcome.retry_after_seconds};
+  served.costs = outcome.costs;
   served.reply.status = outcome.status;
   served.reply.body = std::move(outcome.body);
   return served;
@@ -315,7 +317,7 @@ Routes::Served Routes::stream(const Wire& wire, ParsedWire parsed, const std::st
   served.reply.stream = [this, &wire, parsed = std::move(parsed), id, counted](const BodyWriter& write) mutable {
     try {
       DecisionOutcome outcome = stream_decision(place_, wire, parsed, id, write);
-      counted->say(outcome.status, std::move(outcome.readout));
+      counted->say(outcome.status, std::move(outcome.readout), outcome.costs);
     } catch (...) {  // no memory left even for an event; the stream ends without its last one
       counted->say(500, "none");
     }
@@ -323,7 +325,18 @@ Routes::Served Routes::stream(const Wire& wire, ParsedWire parsed, const std::st
   return served;
 }
 
-HttpReply Routes::page(const Route& route) const {
+// Our own counts, and the engine's once more by llama-server's names.
+HttpReply Routes::metrics_reply() const {
+  const EngineStats engine = place_.decider.stats();
+  HttpReply reply;
+  reply.content_type = kMetricsMediaType;
+  // llama-server's names: its own numbers where it tells them, else the decisions' under the same names.
+  const std::string chat = options_.chat != nullptr ? options_.chat->metrics_text() : "";
+  reply.body = place_.metrics.text(engine) + (chat.empty() ? llama_metrics_text(engine) : chat);
+  return reply;
+}
+
+HttpReply Routes::page(const Route& route, const HttpRequest& request) const {
   HttpReply reply;
   switch (route.kind) {
     case RouteKind::kHealth:
@@ -331,9 +344,11 @@ HttpReply Routes::page(const Route& route) const {
     case RouteKind::kPing:
       return ping_reply();
     case RouteKind::kMetrics:
-      reply.content_type = kMetricsMediaType;
-      reply.body = place_.metrics.text(place_.decider.stats());
-      if (options_.chat != nullptr) reply.body += options_.chat->metrics_text();
+      return metrics_reply();
+    case RouteKind::kOip:
+      return oip_reply(request.path, status_word() == "ok", settings_.model_names);
+    case RouteKind::kExecutionParameters:
+      reply.body = execution_parameters_body(settings_.body_bytes_max, options_.transforms_at_once);
       return reply;
     case RouteKind::kPage: {
       const std::optional<WebPage> page = web_page(route.path);

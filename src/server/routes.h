@@ -13,7 +13,10 @@
 //   POST /v1/decisions, /decisions  OpenAI decisions (openai_decisions.h), or System One where the body has a state
 //   POST /v1/chat/completions       a chat completion, or one that is one decision (chat_decide.h)
 //   POST /v1/decide                 SemIf's body (wire.h)
-//   POST /invocations               SageMaker's path: whichever of these wires the body is written for
+//   POST /invocations               SageMaker's path: whatever the body is written for (sagemaker_front.h)
+//   POST /endpoints/…               the same as SageMaker's clients ask for it
+//   GET  /execution-parameters      for batch transform
+//   GET  /v2/…                      health and models as the Open Inference Protocol has them (oip.h)
 //   and all that a chat server has beside these (chat_server.h)
 
 #include <atomic>
@@ -29,12 +32,15 @@
 #include "base/clock.h"
 #include "server/api_keys.h"
 #include "server/chat_server.h"
+#include "server/counted_request.h"
 #include "server/decision_call.h"
 #include "server/http_message.h"
 #include "server/metrics.h"
 #include "server/rate_limit.h"
 #include "server/request_ids.h"
+#include "server/request_log.h"
 #include "server/route_map.h"
+#include "server/sagemaker_front.h"
 #include "server/wires.h"
 
 namespace assay::server {
@@ -47,7 +53,10 @@ struct RouteOptions {
   double rate_limit_per_minute = 0;        // decisions of one client; 0: no limit
   std::size_t system_one_options_max = 255;
   std::size_t system_one_levels_max = 10;
-  int round_digits = 0;  // of System One's and OpenAI's numbers; 0: not rounded
+  SageMakerOptions sagemaker = {};
+  std::size_t transforms_at_once = 16;  // requests of a batch transform that this server answers at the same time
+  LineSink log_requests = {};           // a line for each request (request_log.h); empty: none
+  int round_digits = 0;                 // of System One's and OpenAI's numbers; 0: not rounded
   // Answers chat and all routes that are not ours; nullptr: there is none. Outlives the Routes.
   ChatServer* chat = nullptr;
   // Start of the generated request ids; 0: taken from the system's random source. Tests set it.
@@ -82,12 +91,16 @@ class Routes {
   void set_draining() { draining_.store(true); }
 
  private:
-  class Counted;
+  using Counted = CountedRequest;
   struct Served {
     HttpReply reply;
     std::string readout = "none";    // for the metrics
     double retry_after_seconds = 0;  // of an error; 0: not known
+    std::optional<DecisionCosts> costs = {};
   };
+
+  HttpReply handle_route(const HttpRequest& request);
+  HttpReply handle_front(const Route& route, const HttpRequest& request);
 
   Served serve(const Route* route, const HttpRequest& request, const std::string& id,
                const std::shared_ptr<Counted>& counted);
@@ -101,7 +114,8 @@ class Routes {
   Served decide(const Route& route, const HttpRequest& request, const std::string& id,
                 const std::shared_ptr<Counted>& counted);
   Served stream(const Wire& wire, ParsedWire parsed, const std::string& id, const std::shared_ptr<Counted>& counted);
-  HttpReply page(const Route& route) const;
+  HttpReply page(const Route& route, const HttpRequest& request) const;
+  HttpReply metrics_reply() const;
   static HttpReply finish(Served served, const std::string& id, Counted& counted);
   HttpReply health_reply() const;
   HttpReply ping_reply() const;
@@ -110,6 +124,7 @@ class Routes {
   const DecisionPlace place_;
   const Clock& clock_;
   const RouteOptions options_;
+  const RequestBook book_;
   const WireSettings settings_;
   const Wires wires_;
   const RouteMap map_;
@@ -117,6 +132,7 @@ class Routes {
   RateLimit rate_limit_;
   RequestIds request_ids_;
   std::atomic<bool> draining_{false};
+  SageMakerFront front_;  // the last member: its thread asks this object
 };
 
 // Who asks, by the API key that came with the request, found as the HTTP layer finds it: the Authorization header

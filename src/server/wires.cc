@@ -11,6 +11,7 @@ const Wire& Wires::of_route(RouteKind kind) const {
   switch (kind) {
     case RouteKind::kSemif:
     case RouteKind::kInvocations:
+    case RouteKind::kEndpoint:
       return semif_;
     case RouteKind::kDecisions:
       return decisions_;

@@ -72,18 +72,25 @@ class Server:
     """`assay serve` as a process, on a port that the system chose."""
 
     def __init__(self, model, *flags):
-        command = [BINARY, "serve", model, "--port", "0", "--check-dir", CHECK_DIR, *flags]
-        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                        stderr=subprocess.PIPE, text=True, errors="replace", env=environment())
+        self._begin([BINARY, "serve", model, "--port", "0", "--check-dir", CHECK_DIR, *flags], environment())
+        self._settle()
+
+    def _begin(self, command, variables, stdout=subprocess.DEVNULL):
+        self.command = command
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=stdout,
+                                        stderr=subprocess.PIPE, text=True, errors="replace", env=variables)
         self.log = []
         self.port = None
         self._settled = threading.Event()  # it is ready, or it has ended
         self._reader = threading.Thread(target=self._read_log, daemon=True)
         self._reader.start()
+
+    def _settle(self):
+        """Waits until it is ready."""
         if not self._settled.wait(START_SECONDS) or self.port is None:
             self.process.kill()
             self.process.wait()
-            raise AssertionError(f"{' '.join(command)} did not get ready:\n" + "".join(self.log[-20:]))
+            raise AssertionError(f"{' '.join(self.command)} did not get ready:\n" + "".join(self.log[-20:]))
 
     def _read_log(self):
         for line in self.process.stderr:

@@ -67,6 +67,13 @@ class Document:
     def operation(self, path, method):
         return self.tree["paths"][path][method.lower()]
 
+    def filled(self, path, operation):
+        """The path with the examples of its parameters in place of their names."""
+        for parameter in map(self.resolved, operation["parameters"]):
+            if parameter["in"] == "path":
+                path = path.replace("{" + parameter["name"] + "}", parameter["example"])
+        return path
+
     def nodes(self, item=None, where="#"):
         """Every object of the document with its place."""
         item = self.tree if item is None else item

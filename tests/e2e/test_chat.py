@@ -53,13 +53,6 @@ class ChatTest(unittest.TestCase):
         self.assertEqual(chunks[-1]["choices"][0]["finish_reason"], "length")
         self.assertTrue(all(chunk["object"] == "chat.completion.chunk" for chunk in chunks))
 
-    def test_a_forced_tool_call(self):
-        reply = self.post("/v1/chat/completions", {"messages": HELLO, "tools": [TOOL], "tool_choice": "required",
-                                                   "max_tokens": 200, "temperature": 0})
-        call = reply["choices"][0]["message"]["tool_calls"][0]
-        self.assertEqual(call["function"]["name"], "get_weather")
-        self.assertIn(json.loads(call["function"]["arguments"])["city"], ("Oslo", "Lima"))
-
     def test_a_json_schema(self):
         schema = {"type": "object", "properties": {"n": {"type": "integer", "minimum": 0, "maximum": 9}},
                   "required": ["n"], "additionalProperties": False}
@@ -143,6 +136,19 @@ class ChatTest(unittest.TestCase):
 
 
 class LlamaSettingsTest(unittest.TestCase):
+    def test_a_forced_tool_call(self):
+        template = os.path.join(harness.ROOT, "third_party", "llama.cpp", "models", "templates",
+                                "Qwen-Qwen2.5-7B-Instruct.jinja")  # the default model's own knows no tools
+        server = harness.default_server("--chat-template-file", template, "--no-readout-check")
+        try:
+            reply = server.post({"messages": HELLO, "tools": [TOOL], "tool_choice": "required", "max_tokens": 200,
+                                 "temperature": 0}, "/v1/chat/completions")
+            call = reply.json()["choices"][0]["message"]["tool_calls"][0]
+            self.assertEqual(call["function"]["name"], "get_weather")
+            self.assertIn(json.loads(call["function"]["arguments"])["city"], ("Oslo", "Lima"))
+        finally:
+            self.assertEqual(server.stop(), 0)
+
     def test_chat_off_leaves_decisions_alone(self):
         server = harness.default_server("--chat", "off")
         try:

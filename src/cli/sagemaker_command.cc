@@ -1,0 +1,156 @@
+#include "cli/sagemaker_command.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include "base/log.h"
+#include "cli/commands.h"
+
+namespace assay::cli {
+namespace {
+
+constexpr const char* kExamples =
+    "In a Dockerfile:  ENTRYPOINT [\"assay\", \"sagemaker\"]\n"
+    "The model is the first GGUF in /opt/ml/model; SM_LLAMA_CPP_*, SM_LLAMACPP_*, SEMIF_* and SAGEMAKER_* variables\n"
+    "are followed (docs/sagemaker.md). ASSAY_* variables and flags win over them.";
+
+// What SageMaker gives a request, less what the way there and back needs.
+constexpr std::int64_t kTimeoutMs = 55'000;
+// Within this, a decode that hangs makes /ping say so.
+constexpr std::int64_t kStuckSeconds = 30;
+// For the first decision, whatever later ones are given.
+constexpr double kWarmUpMs = 600'000;
+
+DecisionRequest warm_up_request() {
+  Question question;
+  question.id = "warm-up";
+  question.text = "Is the light on?";
+  question.type = QuestionType::kYesNo;
+  question.options = {{"yes", "The light is on"}, {"no", "The light is off"}};
+  DecisionRequest request;
+  request.state = Value("The light is on.");
+  request.questions = {std::move(question)};
+  request.timeout_ms = kWarmUpMs;
+  return request;
+}
+
+// The setting of a flag that was applied last.
+const ServeSetting* last_setting(const SageMakerSettings& settings, const std::string& flag) {
+  const ServeSetting* found = nullptr;
+  for (const ServeSetting& setting : settings.settings) {
+    if (setting.flag == flag) found = &setting;
+  }
+  return found;
+}
+
+Status apply_settings(const SageMakerSettings& settings, const std::vector<OptionSpec>& options) {
+  for (const ServeSetting& setting : settings.settings) {
+    const auto option = std::find_if(options.begin(), options.end(),
+                                     [&setting](const OptionSpec& one) { return one.name == setting.flag; });
+    if (option == options.end()) return invalid_argument(setting.source, setting.source + " has no flag");
+    const Status applied = option->set(setting.values);
+    if (!applied.ok()) return invalid_argument(setting.source, setting.source + ": " + applied.error().message);
+  }
+  return {};
+}
+
+// The model that is named, or the one that lies in the folder.
+Result<std::string> find_model(const SageMakerFlags& flags) {
+  const SageMakerSettings& settings = flags.settings;
+  const std::string& named = flags.serve.model.model;
+  if (!named.empty()) {
+    std::error_code unknown;
+    if (std::filesystem::exists(named, unknown)) return named;
+    const ServeSetting* setting = last_setting(settings, "model");
+    const bool is_variable = setting != nullptr && setting->values.back() == named;
+    return Error{
+        ErrorCode::kNotFound,
+        "the model '" + named + "' that " + (is_variable ? setting->source : "--model") + " names is not there", ""};
+  }
+  Result<ModelChoice> choice = choose_model(list_model_files(settings.model_folder), settings.model_rule);
+  if (!choice.ok()) {
+    Error error = choice.error();
+    error.message = settings.model_folder + ": " + error.message;
+    return error;
+  }
+  for (const std::string& warning : choice->warnings) log_line(LogLevel::kWarn, warning);
+  return settings.model_folder + (settings.model_folder.ends_with('/') ? "" : "/") + choice->model;
+}
+
+}  // namespace
+
+SageMakerFlags::SageMakerFlags() {
+  serve.host = "0.0.0.0";
+  serve.timeout_ms = kTimeoutMs;
+  serve.stuck_seconds = kStuckSeconds;
+  serve.log_requests = true;
+  serve.own_access = true;
+  serve.model.check_dir = "/tmp/assay";
+}
+
+CommandSpec sagemaker_command(SageMakerFlags& flags) {
+  CommandSpec spec{
+      .name = "sagemaker", .summary = "Serve as a SageMaker container", .examples = kExamples, .options = {}};
+  OptionSpec words =
+      as_positional(list_option("WORD", "", "serve, as SageMaker says it; others are ignored", &flags.words));
+  spec.options.push_back(std::move(words));
+  spec.options.push_back(choice_option("unknown-variables", "Variables of the images' prefixes that nobody knows",
+                                       {"warn", "refuse"}, &flags.unknown_variables));
+  spec.options.push_back(switch_option("gpu-fallback", "Go on without a GPU where a variable asks for layers on one",
+                                       &flags.gpu_fallback));
+  for (OptionSpec& option : serve_command(flags.serve).options) {
+    if (!option.positional) spec.options.push_back(std::move(option));
+  }
+  return spec;
+}
+
+Status read_sagemaker_environment(SageMakerFlags& flags, const std::vector<std::string>& arguments,
+                                  const ReadEnvironment& environment, const std::vector<EnvironmentEntry>& entries) {
+  // Flags decide how variables are read and win over them, so they are read twice; here what they say is thrown away.
+  const auto first = std::make_unique<CommandFlags>();
+  const Result<ParsedCommand> parsed = parse_command_line(all_commands(*first), arguments, environment);
+  if (!parsed.ok()) return {};  // said when they are read again
+  const bool refuses = first->sagemaker.unknown_variables == "refuse";
+  Result<SageMakerSettings> settings =
+      translate_environment(entries, refuses ? UnknownVariables::kRefuse : UnknownVariables::kWarn);
+  if (!settings.ok()) return settings.error();
+  if (const Status applied = apply_settings(*settings, serve_command(flags.serve).options); !applied.ok())
+    return applied;
+  flags.serve.llama_words = settings->llama_arguments;
+  flags.settings = std::move(settings).value();
+  return {};
+}
+
+Result<ServeFlags> serve_flags_of(const SageMakerFlags& flags, bool has_gpu) {
+  for (const std::string& word : flags.words) {
+    if (word != "serve") log_line(LogLevel::kWarn, "the word '" + word + "' is ignored; the container's word is serve");
+  }
+  for (const std::string& warning : flags.settings.warnings) log_line(LogLevel::kWarn, warning);
+  const std::string& asked_by = flags.settings.gpu_asked_by;
+  if (!asked_by.empty() && !has_gpu && flags.serve.model.gpu_layers != 0) {
+    const std::string text = asked_by + " asks for layers on a GPU, and this program finds none";
+    if (!flags.gpu_fallback) return invalid_argument(asked_by, text + "; --gpu-fallback goes on without one");
+    log_line(LogLevel::kWarn, text + "; going on without one");
+  }
+  Result<std::string> model = find_model(flags);
+  if (!model.ok()) return model.error();
+  log_line(LogLevel::kInfo, "the model is " + *model);
+  ServeFlags serve = flags.serve;
+  serve.model.model = std::move(*model);
+  return serve;
+}
+
+OpenDecider opened_warm(OpenDecider open) {
+  return [open = std::move(open)](DeciderOptions options) -> Result<std::unique_ptr<Decider>> {
+    Result<std::unique_ptr<Decider>> decider = open(std::move(options));
+    if (!decider.ok()) return decider;
+    const Result<DecisionReply> warmed = (*decider)->decide(warm_up_request());
+    if (warmed.ok()) return decider;
+    return Error{ErrorCode::kUnsupportedModel, "the first decision failed: " + warmed.error().message, ""};
+  };
+}
+
+}  // namespace assay::cli
