@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Everything in deploy/, for whoever changes it: tests/deploy/run.py [-k TEXT]
 
-Runs every test in *_test.py here in the environment that tools/setup --dev made for the conformance tests. The last line
+Runs every test in *_test.py here in the environment that tools/setup --dev made of requirements.txt. The last line
 is `N passed, N failed, N skipped`; exit code 1 when one failed. What a test needs and this machine lacks (buildah, Go,
 a model) is said where it is skipped.
 
@@ -15,7 +15,7 @@ import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-PYTHON = os.path.join(ROOT, "third_party", "conformance", "bin", "python")
+PYTHON = os.path.join(ROOT, "third_party", "deploy", "bin", "python")
 
 
 class Result(unittest.TextTestResult):
