@@ -81,8 +81,8 @@ def stack_parameters(arguments: argparse.Namespace) -> List[Dict[str, str]]:
               if name in SETTINGS and value is not None}
     if getattr(arguments, "image", None) is not None:
         if not IMAGE.fullmatch(arguments.image):
-            raise Refused("--image: an ECR image by its digest, REGISTRY/NAME@sha256:..., as image-detail.json has it: a "
-                          "tag can be moved to another image")
+            raise Refused("--image: an ECR image by its digest, REGISTRY/NAME@sha256:..., as image-detail.json has it: "
+                          "a tag can be moved to another image")
         model = MODEL.fullmatch(arguments.model)
         if model is None:
             raise Refused("--model: s3://BUCKET/.../model.tar.gz, as `deploy.py model` prints it")

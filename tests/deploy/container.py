@@ -123,9 +123,11 @@ class Container:
         settings = [*image.config["Env"], f"SM_LLAMA_CPP_PORT={self.port}"]
         settings += [f"{name}={value}" for name, value in environment.items()]
         self.process = subprocess.Popen(
-            ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--propagation", "private", "sh", "-c", MOUNTS, "sh",
+            ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--propagation", "private", "sh", "-c", MOUNTS,
+             "sh",
              *settings, *image.config["Entrypoint"], *image.config["Cmd"]],
-            env={"PATH": os.environ["PATH"], "ROOT": image.root, "MODEL": self.models, "AS": user or image.config["User"]},
+            env={"PATH": os.environ["PATH"], "ROOT": image.root,
+                "MODEL": self.models, "AS": user or image.config["User"]},
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
         self.log = []
         self._reader = threading.Thread(target=lambda: self.log.extend(self.process.stdout), daemon=True)

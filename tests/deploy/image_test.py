@@ -9,8 +9,8 @@ import unittest
 import container
 
 SIZE_MAX = 150_000_000
-COMPILERS = re.compile(r"^(.*-)?(gcc|g\+\+|cc|c\+\+|cpp|clang|clang\+\+|ld|ld\.(bfd|gold|lld)|as|make|cmake|ninja|rustc|go|"
-                       r"tcc)(-?[\d.]+)?$")
+COMPILERS = re.compile(r"^(.*-)?(gcc|g\+\+|cc|c\+\+|cpp|clang|clang\+\+|ld|ld\.(bfd|gold|lld)|as|make|cmake|ninja|"
+                       r"rustc|go|tcc)(-?[\d.]+)?$")
 DECISION = {"decision": {"id": "t", "state": "My card was charged twice for the same order.",
                          "question": "What does the customer want?",
                          "options": [{"id": "refund", "description": "Wants money back"},
@@ -106,7 +106,8 @@ class RunningTest(unittest.TestCase):
         self.assertGreater(result["probabilities"][0], 0.5)
 
     def check_health_check(self, running):
-        script = ["chroot", self.image.root, "/usr/bin/env", f"SM_LLAMA_CPP_PORT={running.port}", "/usr/lib/assay/healthcheck"]
+        script = ["chroot", self.image.root, "/usr/bin/env",
+            f"SM_LLAMA_CPP_PORT={running.port}", "/usr/lib/assay/healthcheck"]
         self.assertEqual(self.image.call(*script), "")
         with self.assertRaises(AssertionError):
             self.image.call(*script[:3], f"SM_LLAMA_CPP_PORT={container.free_port()}", script[-1])
@@ -137,7 +138,8 @@ class RunningTest(unittest.TestCase):
         self.assertEqual(events[-1], "[DONE]")
         chunks = [json.loads(event) for event in events[:-1]]
         self.assertGreater(len(chunks), 1)
-        self.assertTrue("".join(chunk["choices"][0]["delta"].get("content") or "" for chunk in chunks if chunk["choices"]))
+        self.assertTrue("".join(chunk["choices"][0]["delta"].get("content")
+                        or "" for chunk in chunks if chunk["choices"]))
 
 
 if __name__ == "__main__":

@@ -31,7 +31,8 @@ class Result(unittest.TextTestResult):
 
 
 def main() -> int:
-    if os.path.exists(PYTHON) and os.path.realpath(sys.prefix) != os.path.realpath(os.path.dirname(os.path.dirname(PYTHON))):
+    environment = os.path.dirname(os.path.dirname(PYTHON))
+    if os.path.exists(PYTHON) and os.path.realpath(sys.prefix) != os.path.realpath(environment):
         os.execv(PYTHON, [PYTHON, *sys.argv])
     parser = argparse.ArgumentParser(prog="tests/deploy/run.py", description=__doc__.split("\n\n")[1])
     parser.add_argument("-k", metavar="TEXT", action="append", help="only tests whose name has this text")

@@ -41,7 +41,8 @@ class Intrinsics(yaml.SafeLoader):
 
 
 def _intrinsic(loader, suffix, node):
-    read = {yaml.ScalarNode: loader.construct_scalar, yaml.SequenceNode: lambda n: loader.construct_sequence(n, deep=True),
+    read = {yaml.ScalarNode: loader.construct_scalar,
+            yaml.SequenceNode: lambda n: loader.construct_sequence(n, deep=True),
             yaml.MappingNode: lambda n: loader.construct_mapping(n, deep=True)}[type(node)]
     return {suffix if suffix in ("Ref", "Condition") else "Fn::" + suffix: read(node)}
 
@@ -56,14 +57,16 @@ def template():
 
 class TemplateTest(unittest.TestCase):
     def test_cfn_lint_finds_nothing(self):
-        done = subprocess.run([os.path.join(os.path.dirname(sys.executable), "cfn-lint"), "--regions", "us-east-1", "eu-central-1", "--",
+        linter = os.path.join(os.path.dirname(sys.executable), "cfn-lint")
+        done = subprocess.run([linter, "--regions", "us-east-1", "eu-central-1", "--",
                                os.path.join(FOLDER, "template.yaml")], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               text=True)
         self.assertEqual((done.returncode, done.stdout.strip()), (0, ""))
 
     def test_the_role_may_only_what_the_endpoint_needs(self):
         role = template()["Resources"]["ExecutionRole"]["Properties"]
-        self.assertEqual(role["AssumeRolePolicyDocument"]["Statement"][0]["Principal"], {"Service": "sagemaker.amazonaws.com"})
+        self.assertEqual(role["AssumeRolePolicyDocument"]["Statement"][0]
+                         ["Principal"], {"Service": "sagemaker.amazonaws.com"})
         self.assertNotIn("ManagedPolicyArns", role)
         allowed = {}
         for statement in role["Policies"][0]["PolicyDocument"]["Statement"]:
@@ -80,7 +83,8 @@ class TemplateTest(unittest.TestCase):
         self.assertEqual(sorted(action for action, statement in allowed.items() if statement["Resource"] == "*"),
                          ["cloudwatch:PutMetricData", "ecr:GetAuthorizationToken"])
         self.assertIn("cloudwatch:namespace", allowed["cloudwatch:PutMetricData"]["Condition"]["StringLike"])
-        self.assertEqual(allowed["s3:GetObject"]["Resource"], {"Fn::Sub": "arn:${AWS::Partition}:s3:::${ModelBucket}/${ModelKey}"})
+        self.assertEqual(allowed["s3:GetObject"]["Resource"], {
+                         "Fn::Sub": "arn:${AWS::Partition}:s3:::${ModelBucket}/${ModelKey}"})
 
     def test_the_endpoint_scales_on_concurrency_and_has_no_network(self):
         resources = template()["Resources"]
@@ -95,7 +99,8 @@ class TemplateTest(unittest.TestCase):
         with open(os.path.join(FOLDER, "buildspec.yml"), encoding="utf-8") as file:
             spec = yaml.safe_load(file)
         self.assertEqual(spec["version"], 0.2)
-        commands = [command for phase in ("pre_build", "build", "post_build") for command in spec["phases"][phase]["commands"]]
+        commands = [command for phase in ("pre_build", "build", "post_build")
+                                          for command in spec["phases"][phase]["commands"]]
         self.assertTrue(all(isinstance(command, str) for command in commands))
         script = "\n".join(commands)
         for path in re.findall(r"deploy/[\w./]*\w", script):
@@ -181,7 +186,8 @@ class DeployTest(unittest.TestCase):
         code, name, error = self.deployed("--max-instances", "3")
         self.assertEqual(code, 0, error)
         # What the first call said still holds.
-        self.assertEqual([r["repositoryName"] for r in boto3.client("ecr").describe_repositories()["repositories"]], ["mine"])
+        self.assertEqual([r["repositoryName"] for r in boto3.client(
+            "ecr").describe_repositories()["repositories"]], ["mine"])
         sagemaker = boto3.client("sagemaker")
         endpoint = sagemaker.describe_endpoint(EndpointName=name)  # moto chose it; AWS takes ours
         config = sagemaker.describe_endpoint_config(EndpointConfigName=endpoint["EndpointConfigName"])
