@@ -57,6 +57,7 @@ class Image:
         need("buildah", "mmdebstrap", "unshare")
         self.environment = {**os.environ, "STORAGE_DRIVER": "vfs", "BUILDAH_ISOLATION": "chroot",
                             "ASSAY_IMAGE_STORAGE": STORAGE}
+        self.buildah("rm", "--all")  # what a run that was ended may have left
         tree = os.path.join(WORK, "tree")
         shutil.rmtree(tree, ignore_errors=True)
         os.makedirs(os.path.join(tree, "usr", "bin"))
@@ -76,7 +77,8 @@ class Image:
         return done.stdout
 
     def buildah(self, *arguments):
-        return self.call("buildah", "--root", STORAGE + "/images", "--runroot", STORAGE + "/run", *arguments)
+        return self.call("buildah", "--storage-driver", "vfs", "--root", STORAGE + "/images", "--runroot",
+                         STORAGE + "/run", *arguments)
 
     def remove(self):
         self.buildah("rm", self.container)
