@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 export JOBS
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test soak bench lint format install clean
+.PHONY: help demo build image test soak bench lint format install clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -19,6 +19,9 @@ build: ## Build the program
 	tools/setup
 	cmake --preset release
 	cmake --build build/release -j $(JOBS) --target assay
+
+image: ## Build the container, with docker or buildah; IMAGE_FLAGS="--tag NAME:TAG" and the like
+	deploy/container/build $(IMAGE_FLAGS)
 
 test: ## Lint, build and run every test, the sanitizers' and the fuzzers' too
 	tools/setup --dev

@@ -31,6 +31,17 @@ TEST(Sha256, EqualsThePublishedVectors) {
 
 TEST(Sha256, OfAMissingFileIsEmpty) { EXPECT_EQ(sha256_hex_of_file("/nonexistent/file"), ""); }
 
+TEST(Sha256, OfPiecesIsThatOfTheWhole) {
+  std::string text;
+  for (int i = 0; i < 300; ++i) text += static_cast<char>(i);
+  for (const std::size_t piece : {std::size_t{1}, std::size_t{63}, std::size_t{64}, std::size_t{65}, text.size()}) {
+    Sha256 sum;
+    for (std::size_t at = 0; at < text.size(); at += piece) sum.update(std::string_view(text).substr(at, piece));
+    EXPECT_EQ(sum.hex(), sha256_hex(text)) << piece;
+  }
+  EXPECT_EQ(Sha256().hex(), sha256_hex(""));
+}
+
 TEST(Utf8, AcceptsEveryLengthAndTheEdges) {
   EXPECT_FALSE(first_invalid_utf8("a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x99\x82\xF4\x8F\xBF\xBF").has_value());
   EXPECT_FALSE(first_invalid_utf8("").has_value());

@@ -6,6 +6,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
+
+extern "C" {
+#include <hash/sha256/sha256.h>
+}
+
 namespace assay {
 
 std::string sha256_hex(std::string_view bytes) { return hash_sha256_hex(bytes.data(), bytes.size()); }
@@ -30,6 +36,30 @@ std::string sha256_hex_of_file(const std::string& path) {
   }
   close(file);
   return hex;
+}
+
+struct Sha256::State {
+  sha256_t sum;
+};
+
+Sha256::Sha256() : state_(std::make_unique<State>()) { sha256_init(&state_->sum); }
+
+Sha256::~Sha256() = default;
+
+void Sha256::update(std::string_view bytes) {
+  sha256_update(&state_->sum, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
+}
+
+std::string Sha256::hex() {
+  std::array<unsigned char, SHA256_DIGEST_SIZE> digest;
+  sha256_final(&state_->sum, digest.data());
+  constexpr const char* kDigits = "0123456789abcdef";
+  std::string out;
+  for (const unsigned char byte : digest) {
+    out += kDigits[byte >> 4];
+    out += kDigits[byte & 15];
+  }
+  return out;
 }
 
 }  // namespace assay

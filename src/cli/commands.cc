@@ -3,10 +3,10 @@
 namespace assay::cli {
 
 std::vector<CommandSpec> all_commands(CommandFlags& flags) {
-  return {decide_command(flags.decide),   score_command(flags.score),          eval_command(flags.eval),
-          serve_command(flags.serve),     sagemaker_command(flags.sagemaker),  verify_command(flags.verify),
-          warm_command(flags.warm),       inspect_command(flags.inspect),      doctor_command(flags.doctor),
-          version_command(flags.version), completion_command(flags.completion)};
+  return {decide_command(flags.decide), score_command(flags.score),         eval_command(flags.eval),
+          serve_command(flags.serve),   sagemaker_command(flags.sagemaker), verify_command(flags.verify),
+          warm_command(flags.warm),     pack_command(flags.pack),           inspect_command(flags.inspect),
+          doctor_command(flags.doctor), version_command(flags.version),     completion_command(flags.completion)};
 }
 
 std::string log_level_name(const std::string& command, const CommandFlags& flags) {

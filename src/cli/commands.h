@@ -9,6 +9,7 @@
 #include "cli/eval_command.h"
 #include "cli/inspect_command.h"
 #include "cli/option_spec.h"
+#include "cli/pack_command.h"
 #include "cli/sagemaker_command.h"
 #include "cli/score_command.h"
 #include "cli/serve_flags.h"
@@ -27,6 +28,7 @@ struct CommandFlags {
   SageMakerFlags sagemaker;
   VerifyFlags verify;
   WarmFlags warm;
+  PackFlags pack;
   InspectFlags inspect;
   DoctorFlags doctor;
   VersionFlags version;

@@ -150,6 +150,10 @@ int run_command(const std::string& name, const CommandFlags& flags, const std::v
     return decider;
   };
   const RunContext context{.clock = clock, .stop = (*signals)->stopped()};
+  if (name == "pack") {
+    (*signals)->expect();
+    return run_pack(flags.pack, streams, context);
+  }
   if (name == "verify") return run_verify(flags.verify, streams, context, open_then_expect);
   if (name == "warm") return run_warm(flags.warm, streams, context, open_then_expect);
   if (name == "score") return run_score(flags.score, streams, context, open_then_expect);

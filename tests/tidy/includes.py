@@ -26,7 +26,8 @@ THIRD_PARTIES = {
                   r"|mtmd[\w-]*\.h|server-[\w-]+\.h|(jinja|llama\.cpp)/.*",
                   (r"src/engine/llama_\w+\.cc", r"src/server/llama_\w+\.cc", r"bench/.*")),
     "cpp-httplib": (r"cpp-httplib/.*", (r"src/server/http_(server|protocol)\.cc",)),
-    "zlib or zstd": (r"(zlib|zstd)\.h", (r"src/server/(body_encoding|event_stream)(_test)?\.cc",)),
+    "zlib or zstd": (r"(zlib|zstd)\.h", (r"src/server/(body_encoding|event_stream)(_test)?\.cc",
+                                         r"src/cli/gzip_file\.cc")),
     "OpenSSL": (r"openssl/.*", (r"src/server/tls\.cc",)),
     # Classes of llama.cpp's own source folder, for the one file that wraps its memory.
     "llama.cpp's memory": (r"llama-(context|io|kv-cache|kv-cache-iswa|memory-[a-z-]+)\.h",
