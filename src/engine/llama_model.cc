@@ -96,6 +96,8 @@ Result<std::unique_ptr<LlamaModel>> LlamaModel::load(const ModelOptions& options
     return Error{ErrorCode::kUnsupportedModel, options.path + " has a vocabulary but no weights.", "model"};
   Result<ModelOptions> settled = settle_options(options, *facts);
   if (!settled.ok()) return settled.error();
+  start_llama();
+  prepare_packing(*settled);
   const Result<std::uint64_t> needed = estimate_memory_bytes(*settled);
   if (!needed.ok()) return needed.error();
   llama_model_params params = model_params(*settled);
@@ -111,6 +113,11 @@ Result<std::unique_ptr<LlamaModel>> LlamaModel::load(const ModelOptions& options
   if (loaded->recurrent())
     loaded->options_.sequences_max = std::min(loaded->options_.sequences_max, kRecurrentSequences);
   loaded->memory_needed_bytes_ = *needed;
+  Result<PackingReport> packing = finish_packing(loaded->options_, *needed);
+  if (!packing.ok()) return packing.error();
+  loaded->packing_ = std::move(packing).value();
+  // Whether it is on or panel makes no difference to what is computed.
+  if (loaded->packing_.mode == Packing::kOff) loaded->options_.packing = Packing::kOff;
   return loaded;
 }
 

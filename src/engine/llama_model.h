@@ -9,6 +9,7 @@
 #include "assay/error.h"
 #include "assay/options.h"
 #include "engine/decoder.h"
+#include "engine/llama_packing.h"
 
 struct llama_model;
 struct llama_vocab;
@@ -59,6 +60,7 @@ class LlamaModel {
   std::int32_t trained_context_tokens() const;
   bool recurrent() const;
   std::uint64_t memory_needed_bytes() const { return memory_needed_bytes_; }
+  const PackingReport& packing() const { return packing_; }
 
   // A context of its own on these weights. `option_head`: with option_logit(), where the file allows it. REQUIRES: this
   // outlives it. Errors: kOutOfMemory.
@@ -72,6 +74,7 @@ class LlamaModel {
   const ModelFacts facts_;
   ModelOptions options_;
   std::uint64_t memory_needed_bytes_ = 0;
+  PackingReport packing_;
 };
 
 }  // namespace assay::engine

@@ -79,7 +79,8 @@ std::string check_settings(const DeciderOptions& options, const std::string& cha
     texts += std::to_string(row.expected);
   }
   return std::string(ASSAY_VERSION) + " prompts " + sha256_hex(texts).substr(0, 16) +
-         (options.model.flash_attention ? " flash_attention" : "");
+         (options.model.flash_attention ? " flash_attention" : "") +
+         (options.model.packing == Packing::kOff ? "" : " packing");
 }
 
 Error no_survival(const std::string& path) {
@@ -93,14 +94,18 @@ Result<std::unique_ptr<engine::LlamaModel>> load_checked(DeciderOptions& options
   using engine::StartCheck;
   const bool wanted_extra_buffers = options.model.extra_buffers;
   const bool known = record.start_check_machine == engine::start_check_machine();
-  if (known && !record.extra_buffers) options.model.extra_buffers = false;
+  const auto without_packing = [&options] {
+    options.model.extra_buffers = false;
+    options.model.packing = Packing::kOff;
+  };
+  if (known && !record.extra_buffers) without_packing();
   Result<std::unique_ptr<engine::LlamaModel>> model = engine::LlamaModel::load(options.model);
   if (!model.ok() || known || !options.start_check) return model;
   StartCheck outcome = engine::try_decode_in_child(**model);
   if (outcome == StartCheck::kSkipped) return model;
   if (outcome != StartCheck::kPassed && options.model.extra_buffers) {
     const StartCheck with_extra_buffers = outcome;
-    options.model.extra_buffers = false;
+    without_packing();
     model = std::unique_ptr<engine::LlamaModel>();  // frees the first copy before the second is loaded
     model = engine::LlamaModel::load(options.model);
     if (!model.ok()) return model;
@@ -137,6 +142,10 @@ void describe(const engine::LlamaModel& model, const engine::TemplateFacts& tmpl
   report.recurrent = model.recurrent();
   report.memory_needed_bytes = model.memory_needed_bytes();
   report.extra_buffers = model.options().extra_buffers;
+  report.packing = engine::packing_name(model.packing().mode);
+  report.packing_unit = model.packing().unit;
+  report.packed_bytes = model.packing().bytes;
+  report.packing_seconds = model.packing().seconds;
   report.chat_template = tmpl.source;
   report.system_role = tmpl.system_role ? "kept" : "folded into the user turn";
   if (tmpl.source == "none") report.system_role = "none";
@@ -157,6 +166,8 @@ std::map<std::string, std::string> bit_settings(const engine::LlamaModel& model,
   std::map<std::string, std::string> settings = {{"threads", std::to_string(options.threads)},
                                                  {"flash_attention", options.flash_attention ? "on" : "off"},
                                                  {"extra_buffers", options.extra_buffers ? "on" : "off"},
+                                                 // Packed once or piece by piece: the bits are the same.
+                                                 {"packing", options.packing == Packing::kOff ? "off" : "on"},
                                                  {"gpu_layers", std::to_string(options.gpu_layers)},
                                                  {"chat_template", sha256_hex(chat_template)}};
   // What is computed side by side with recurrent layers depends on the room there is.

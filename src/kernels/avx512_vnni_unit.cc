@@ -1,0 +1,129 @@
+#include "kernels/quantise_rules.h"
+#include "kernels/unit.h"
+
+// Compiled for AVX-512 with VNNI (cmake/kernels.cmake), so nothing here may be inlined elsewhere: no standard
+// templates.
+
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VNNI__)
+
+#include <immintrin.h>
+
+#include "kernels/cpu_features.h"
+
+namespace assay::kernels {
+namespace {
+
+// GCC 12 spills the accumulators when this is an intrinsic; with a tied operand they stay in registers.
+inline void add_dots(__m512i& sums, __m512i weights, __m512i values) {
+  __asm__("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(weights), "v"(values));
+}
+
+inline __m512i four_values(const std::int8_t* at) {
+  std::int32_t four;
+  __builtin_memcpy(&four, at, 4);
+  return _mm512_set1_epi32(four);
+}
+
+template <int kRows, int kPanels>
+void multiply_tile(const Block& block, std::size_t row) {
+  const std::int8_t* a = block.a + row * block.a_stride;
+  const float* const a_scales = block.a_scales + row * block.a_group_stride;
+  const std::int32_t* const a_offsets = block.a_offsets + row * block.a_group_stride;
+  const std::uint8_t* w = block.w;
+  __m512i dots[kRows][kPanels];
+#pragma GCC unroll 8
+  for (int i = 0; i < kRows; i++) {
+#pragma GCC unroll 4
+    for (int p = 0; p < kPanels; p++)
+      dots[i][p] = _mm512_set1_epi32(a_offsets[static_cast<std::size_t>(i) * block.a_group_stride]);
+  }
+  const std::size_t stride = block.a_stride;
+  for (std::int32_t k = 0; k < block.group; k += 4, a += 4, w += 64) {
+    __m512i weights[kPanels];
+#pragma GCC unroll 4
+    for (int p = 0; p < kPanels; p++) weights[p] = _mm512_load_si512(w + static_cast<std::size_t>(p) * block.w_stride);
+#pragma GCC unroll 8
+    for (int i = 0; i < kRows; i++) {
+      const __m512i values = four_values(a + static_cast<std::size_t>(i) * stride);
+#pragma GCC unroll 4
+      for (int p = 0; p < kPanels; p++) add_dots(dots[i][p], weights[p], values);
+    }
+  }
+  float* sums = block.sums + row * block.sums_stride;
+#pragma GCC unroll 8
+  for (int i = 0; i < kRows; i++) {
+    const __m512 a_scale = _mm512_set1_ps(a_scales[static_cast<std::size_t>(i) * block.a_group_stride]);
+#pragma GCC unroll 4
+    for (int p = 0; p < kPanels; p++) {
+      float* const at = sums + static_cast<std::size_t>(i) * block.sums_stride + p * kPanelColumns;
+      const __m512 scale =
+          _mm512_mul_ps(a_scale, _mm512_load_ps(block.w_scales + static_cast<std::size_t>(p) * block.w_scale_stride));
+      const __m512 before = block.first ? _mm512_setzero_ps() : _mm512_load_ps(at);
+      _mm512_store_ps(at, _mm512_fmadd_ps(_mm512_cvtepi32_ps(dots[i][p]), scale, before));
+    }
+  }
+}
+
+using Tile = void (*)(const Block&, std::size_t);
+constexpr int kTileRows = 8;
+constexpr Tile kTiles[3][kTileRows] = {
+    {multiply_tile<1, 1>, multiply_tile<2, 1>, multiply_tile<3, 1>, multiply_tile<4, 1>, multiply_tile<5, 1>,
+     multiply_tile<6, 1>, multiply_tile<7, 1>, multiply_tile<8, 1>},
+    {multiply_tile<1, 2>, multiply_tile<2, 2>, multiply_tile<3, 2>, multiply_tile<4, 2>, multiply_tile<5, 2>,
+     multiply_tile<6, 2>, multiply_tile<7, 2>, multiply_tile<8, 2>},
+    {multiply_tile<1, 3>, multiply_tile<2, 3>, multiply_tile<3, 3>, multiply_tile<4, 3>, multiply_tile<5, 3>,
+     multiply_tile<6, 3>, multiply_tile<7, 3>, multiply_tile<8, 3>}};
+
+void multiply(const Block& block) {
+  for (std::int32_t row = 0; row < block.rows; row += kTileRows) {
+    const std::int32_t rows = block.rows - row < kTileRows ? block.rows - row : kTileRows;
+    kTiles[block.panels - 1][rows - 1](block, static_cast<std::size_t>(row));
+  }
+}
+
+std::uint32_t largest_magnitude(const float* x, std::int32_t count) {
+  const __m512i mask = _mm512_set1_epi32(static_cast<int>(kMagnitudeBits));
+  __m512i most = _mm512_setzero_si512();
+  for (std::int32_t k = 0; k < count; k += 16)
+    most = _mm512_max_epu32(most, _mm512_and_si512(mask, _mm512_loadu_si512(x + k)));
+  return _mm512_reduce_max_epu32(most);
+}
+
+void quantise(const float* x, std::int32_t depth, std::int32_t group, std::int8_t* values, float* scales,
+              std::int32_t* offsets) {
+  for (std::int32_t from = 0; from < depth; from += group, scales++, offsets++) {
+    const GroupScale scale = scale_of(largest_magnitude(x + from, group));
+    *scales = scale.step;
+    if (scale.inverse == 0) {
+      __builtin_memset(values + from, 0, static_cast<std::size_t>(group));
+      *offsets = 0;
+      continue;
+    }
+    const __m512 inverse = _mm512_set1_ps(scale.inverse);
+    __m512i sum = _mm512_setzero_si512();
+    for (std::int32_t k = from; k < from + group; k += 16) {
+      const __m512i rounded = _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_loadu_ps(x + k), inverse));
+      sum = _mm512_add_epi32(sum, rounded);
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(values + k), _mm512_cvtepi32_epi8(rounded));
+    }
+    *offsets = -128 * _mm512_reduce_add_epi32(sum);
+  }
+}
+
+constexpr Unit kUnit{.name = "avx512-vnni", .panels_max = 3, .quantise = quantise, .multiply = multiply};
+
+}  // namespace
+
+const Unit* avx512_vnni_unit() { return cpu_has(CpuFeature::kAvx512Vnni) ? &kUnit : nullptr; }
+
+}  // namespace assay::kernels
+
+#else
+
+namespace assay::kernels {
+
+const Unit* avx512_vnni_unit() { return nullptr; }
+
+}  // namespace assay::kernels
+
+#endif
