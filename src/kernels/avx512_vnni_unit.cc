@@ -24,8 +24,11 @@ inline __m512i four_values(const std::int8_t* at) {
   return _mm512_set1_epi32(four);
 }
 
+// The block's first rows fetch the next block's weights, 256 deep behind their own, while they compute; later rows find
+// the place in the cache already.
 template <int kRows, int kPanels>
 void multiply_tile(const Block& block, std::size_t row) {
+  const std::size_t ahead = row == 0 ? static_cast<std::size_t>(block.group) * kPanelColumns : 0;
   const std::int8_t* a = block.a + row * block.a_stride;
   const float* const a_scales = block.a_scales + row * block.a_group_stride;
   const std::int32_t* const a_offsets = block.a_offsets + row * block.a_group_stride;
@@ -41,7 +44,11 @@ void multiply_tile(const Block& block, std::size_t row) {
   for (std::int32_t k = 0; k < block.group; k += 4, a += 4, w += 64) {
     __m512i weights[kPanels];
 #pragma GCC unroll 4
-    for (int p = 0; p < kPanels; p++) weights[p] = _mm512_load_si512(w + static_cast<std::size_t>(p) * block.w_stride);
+    for (int p = 0; p < kPanels; p++) {
+      const std::uint8_t* const at = w + static_cast<std::size_t>(p) * block.w_stride;
+      weights[p] = _mm512_load_si512(at);
+      _mm_prefetch(at + ahead, _MM_HINT_T0);
+    }
 #pragma GCC unroll 8
     for (int i = 0; i < kRows; i++) {
       const __m512i values = four_values(a + static_cast<std::size_t>(i) * stride);
