@@ -26,9 +26,9 @@ inline __m512i four_values(const std::int8_t* at) {
 
 // The block's first rows fetch the next block's weights, 256 deep behind their own, while they compute; later rows find
 // the place in the cache already.
-template <int kRows, int kPanels>
+template <int kRows, int kPanels, bool kFetch>
 void multiply_tile(const Block& block, std::size_t row) {
-  const std::size_t ahead = row == 0 ? static_cast<std::size_t>(block.group) * kPanelColumns : 0;
+  const std::size_t ahead = static_cast<std::size_t>(block.group) * kPanelColumns;
   const std::int8_t* a = block.a + row * block.a_stride;
   const float* const a_scales = block.a_scales + row * block.a_group_stride;
   const std::int32_t* const a_offsets = block.a_offsets + row * block.a_group_stride;
@@ -47,7 +47,7 @@ void multiply_tile(const Block& block, std::size_t row) {
     for (int p = 0; p < kPanels; p++) {
       const std::uint8_t* const at = w + static_cast<std::size_t>(p) * block.w_stride;
       weights[p] = _mm512_load_si512(at);
-      _mm_prefetch(at + ahead, _MM_HINT_T0);
+      if constexpr (kFetch) _mm_prefetch(at + ahead, _MM_HINT_T0);
     }
 #pragma GCC unroll 8
     for (int i = 0; i < kRows; i++) {
@@ -73,18 +73,35 @@ void multiply_tile(const Block& block, std::size_t row) {
 
 using Tile = void (*)(const Block&, std::size_t);
 constexpr int kTileRows = 8;
-constexpr Tile kTiles[3][kTileRows] = {
-    {multiply_tile<1, 1>, multiply_tile<2, 1>, multiply_tile<3, 1>, multiply_tile<4, 1>, multiply_tile<5, 1>,
-     multiply_tile<6, 1>, multiply_tile<7, 1>, multiply_tile<8, 1>},
-    {multiply_tile<1, 2>, multiply_tile<2, 2>, multiply_tile<3, 2>, multiply_tile<4, 2>, multiply_tile<5, 2>,
-     multiply_tile<6, 2>, multiply_tile<7, 2>, multiply_tile<8, 2>},
-    {multiply_tile<1, 3>, multiply_tile<2, 3>, multiply_tile<3, 3>, multiply_tile<4, 3>, multiply_tile<5, 3>,
-     multiply_tile<6, 3>, multiply_tile<7, 3>, multiply_tile<8, 3>}};
 
-void multiply(const Block& block) {
+template <int kPanels, bool kFetch>
+void run_tile(const Block& block, std::int32_t row, std::int32_t rows) {
+  static constexpr Tile kTiles[kTileRows] = {multiply_tile<1, kPanels, kFetch>, multiply_tile<2, kPanels, kFetch>,
+                                             multiply_tile<3, kPanels, kFetch>, multiply_tile<4, kPanels, kFetch>,
+                                             multiply_tile<5, kPanels, kFetch>, multiply_tile<6, kPanels, kFetch>,
+                                             multiply_tile<7, kPanels, kFetch>, multiply_tile<8, kPanels, kFetch>};
+  kTiles[rows - 1](block, static_cast<std::size_t>(row));
+}
+
+template <int kPanels>
+void multiply_panels(const Block& block) {
   for (std::int32_t row = 0; row < block.rows; row += kTileRows) {
     const std::int32_t rows = block.rows - row < kTileRows ? block.rows - row : kTileRows;
-    kTiles[block.panels - 1][rows - 1](block, static_cast<std::size_t>(row));
+    if (row == 0) {
+      run_tile<kPanels, true>(block, row, rows);
+    } else {
+      run_tile<kPanels, false>(block, row, rows);
+    }
+  }
+}
+
+void multiply(const Block& block) {
+  if (block.panels == 3) {
+    multiply_panels<3>(block);
+  } else if (block.panels == 2) {
+    multiply_panels<2>(block);
+  } else {
+    multiply_panels<1>(block);
   }
 }
 

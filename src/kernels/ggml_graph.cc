@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/assert.h"
+#include "kernels/ggml_attention.h"
 #include "kernels/ggml_weights.h"
 #include "kernels/product.h"
 
@@ -58,6 +59,9 @@ class Rewriter {
       ggml_tensor* const node = ggml_graph_node(graph, i);
       if (is_product(*node)) {
         if (!add_product(node)) return GGML_STATUS_ALLOC_FAILED;
+      } else if (takes_attention(*node)) {
+        const auto add = [this](ggml_custom_op_t function, void* task) { add_custom(function, task); };
+        if (!attention_.add(node, add)) return GGML_STATUS_ALLOC_FAILED;
       } else {
         ggml_graph_add_node(graph_, node);
       }
@@ -76,9 +80,9 @@ class Rewriter {
            ggml_is_contiguous(&node) && count <= INT32_MAX;
   }
 
-  // Room for a graph of twice the nodes. Tasks stay where they are while the graph computes.
+  // Room for a graph where each node became up to four. Tasks stay where they are while the graph computes.
   void prepare(int nodes) {
-    const auto size = static_cast<std::size_t>(nodes) * 2;
+    const auto size = static_cast<std::size_t>(nodes) * 4;
     if (size > graph_size_) {
       graph_size_ = size * 2;
       context_bytes_ = ggml_graph_overhead_custom(graph_size_, false) + graph_size_ * ggml_tensor_overhead();
@@ -89,6 +93,7 @@ class Rewriter {
     graph_ = ggml_new_graph_custom(context_.get(), graph_size_, false);
     quantise_tasks_.clear();
     product_tasks_.clear();
+    attention_.clear();
     old_memory_.clear();
     quantised_ = {};
     quantised_x_ = nullptr;
@@ -201,6 +206,7 @@ class Rewriter {
   ggml_cgraph* graph_ = nullptr;
   std::deque<QuantiseTask> quantise_tasks_;  // their addresses stay
   std::deque<ProductTask> product_tasks_;
+  AttentionTasks attention_;
   std::unique_ptr<std::byte, FreeMemory> rows_memory_;
   std::size_t rows_bytes_ = 0;
   std::vector<std::unique_ptr<std::byte, FreeMemory>> old_memory_;
