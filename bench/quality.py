@@ -1,0 +1,106 @@
+"""What the kernels cost in accuracy: option probabilities of JevBench's rows, beside the same weights computed in float.
+
+  READOUT, llama.cpp's kernels   divergence and flips against the reference, right answers
+  READOUT, packed                the same for kernels of our own
+
+The reference is the default model with its own weights written out as F32 (made into build/quality once, half a gigabyte),
+computed by llama.cpp without quantised activations. `KL` is the mean over rows of the divergence of the option distribution from
+the reference's, `flips` the rows with another first choice, `apart` the greatest difference of one probability. Goal: ours at most
+a tenth worse than llama.cpp's. --quick: easy rows only.
+"""
+
+import json
+import math
+import os
+import subprocess
+
+import readout
+
+import _frame
+
+FOLDER = os.path.join(_frame.ROOT, "build", "quality")
+SIDES = (("llama.cpp's kernels", "off"), ("packed", "on"))
+
+
+def make_reference(source, path):
+    """The same GGUF with every quantised tensor as F32."""
+    import gguf
+    import numpy
+    reader = gguf.GGUFReader(source)
+    writer = gguf.GGUFWriter(path + ".part", reader.fields["general.architecture"].contents())
+    for name, field in reader.fields.items():
+        if name.startswith("GGUF.") or name in ("general.architecture", "general.file_type"):
+            continue
+        kind = field.types[0]
+        if kind == gguf.GGUFValueType.ARRAY:
+            writer.add_key_value(name, field.contents(), kind, sub_type=field.types[-1])
+        else:
+            writer.add_key_value(name, field.contents(), kind)
+    for tensor in reader.tensors:
+        floats = gguf.quants.dequantize(tensor.data, tensor.tensor_type).astype(numpy.float32)
+        writer.add_tensor(tensor.name, floats)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    os.replace(path + ".part", path)
+
+
+def reference_path():
+    path = os.path.join(FOLDER, os.path.basename(_frame.MODEL).removesuffix(".gguf") + ".F32.gguf")
+    if not os.path.exists(path):
+        os.makedirs(FOLDER, exist_ok=True)
+        python = os.path.join(_frame.ROOT, "third_party", "venv", "bin", "python")
+        code = f"import sys; sys.path.insert(0, {os.path.dirname(__file__)!r}); import quality; " \
+               f"quality.make_reference({_frame.MODEL!r}, {path!r})"
+        subprocess.run([python, "-c", code], check=True)
+    return path
+
+
+def score(model, packing, readout_name, lines):
+    """The answers to JevBench's records."""
+    source, out = os.path.join(FOLDER, "rows.jsonl"), os.path.join(FOLDER, "out.jsonl")
+    with open(source, "w", encoding="utf-8") as file:
+        file.writelines(lines)
+    command = [_frame.BINARY, "score", source, "-o", out, "--overwrite", "-m", model, "--readout", readout_name,
+               "--pack", packing, "--no-readout-check", "--check-dir", FOLDER]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=_frame.environment())
+    if done.returncode != 0:
+        raise RuntimeError(f"assay score ended with {done.returncode}: {done.stderr.strip()[-300:]}")
+    with open(out, encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
+
+
+def compare(reference, other):
+    divergences, flips, apart, right = [], 0, 0.0, 0
+    for wanted, answer in zip(reference, other):
+        p, q = wanted["probabilities"], answer["probabilities"]
+        divergences.append(math.fsum(p[o] * math.log(p[o] / max(q[o], 1e-300)) for o in p if p[o] > 0))
+        flips += wanted["choice"] != answer["choice"]
+        apart = max(apart, max(abs(p[o] - q[o]) for o in p))
+        right += answer["correct"]
+    return divergences, flips, apart, right
+
+
+def run(bench):
+    for path in (_frame.BINARY, _frame.MODEL):
+        if not os.path.exists(path):
+            raise _frame.Skip(f"no {os.path.relpath(path, _frame.ROOT)}")
+    rows = []
+    for path in readout.files_of(bench):
+        with open(path, encoding="utf-8") as file:
+            rows.extend(line.rstrip("\n") + "\n" for line in file)
+    reference_model = reference_path()
+    for name in ("letters", "text"):
+        bench.say(f"readout {name}, {len(rows)} rows, three times")
+        reference = score(reference_model, "off", name, rows)
+        mean = {}
+        for side, packing in SIDES:
+            divergences, flips, apart, right = compare(reference, score(_frame.MODEL, packing, name, rows))
+            kl = _frame.numbers(divergences, "nats")
+            mean[packing] = kl["mean"]
+            if packing == "on":
+                kl.update(goal="at most 1.1 times llama.cpp's", reached=mean["on"] <= 1.1 * mean["off"])
+            bench.row(f"{name}, {side}", {"KL": kl, "flips": _frame.numbers([flips], "", of=len(rows)),
+                                          "apart": _frame.numbers([apart], ""),
+                                          "right": _frame.numbers([right], "", of=len(rows))}, [f"--pack {packing}"], _frame.MODEL)
