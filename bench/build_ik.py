@@ -13,7 +13,7 @@ import tarfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FOLDER = os.path.join(ROOT, "build", "ik")
-PACKAGE = "ik-llama-cpp-python==0.1.5"
+NAME, VERSION = "ik-llama-cpp-python", "0.1.5"
 PROGRAM = os.path.join(FOLDER, "build", "bin", "llama-bench")
 # What a git checkout would have generated.
 BUILD_INFO = """int LLAMA_BUILD_NUMBER = 0;
@@ -23,14 +23,29 @@ char const * LLAMA_BUILD_TARGET = "unknown";
 """
 
 
+# pip asks a source package's build code for the metadata; this stand-in answers, so that nothing of the package runs.
+STAND_IN = f"""import os
+
+
+def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
+    folder = "{NAME.replace("-", "_")}-{VERSION}.dist-info"
+    os.makedirs(os.path.join(metadata_directory, folder), exist_ok=True)
+    with open(os.path.join(metadata_directory, folder, "METADATA"), "w") as out:
+        out.write("Metadata-Version: 2.1\\nName: {NAME}\\nVersion: {VERSION}\\n")
+    return folder
+"""
+
+
 def fetch():
     """The folder of ik_llama.cpp's own tree."""
     found = glob.glob(os.path.join(FOLDER, "ik_llama_cpp_python-*", "vendor", "ik_llama.cpp"))
     if found:
         return found[0]
-    os.makedirs(FOLDER, exist_ok=True)
+    backend = os.path.join(FOLDER, "backend")
+    write_if_missing(os.path.join(backend, "scikit_build_core", "__init__.py"), "")
+    write_if_missing(os.path.join(backend, "scikit_build_core", "build.py"), STAND_IN)
     subprocess.run([sys.executable, "-m", "pip", "download", "--no-deps", "--no-binary", ":all:", "--no-build-isolation", "-d",
-                    FOLDER, PACKAGE], check=True)
+                    FOLDER, f"{NAME}=={VERSION}"], check=True, env=dict(os.environ, PYTHONPATH=backend))
     archive = glob.glob(os.path.join(FOLDER, "ik*llama*.tar.gz"))[0]
     with tarfile.open(archive) as file:
         file.extractall(FOLDER, filter="data")

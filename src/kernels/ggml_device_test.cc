@@ -2,7 +2,6 @@
 
 #include <ggml-alloc.h>
 #include <ggml-backend.h>
-#include <ggml-cpu.h>
 #include <ggml.h>
 #include <gtest/gtest.h>
 
@@ -12,6 +11,8 @@
 #include <memory>
 #include <random>
 #include <vector>
+
+#include "kernels/attention.h"
 
 namespace assay::kernels {
 namespace {
@@ -67,7 +68,10 @@ class Weights {
 
 Owned<ggml_backend> our_backend(int threads) {
   Owned<ggml_backend> backend(ggml_backend_dev_init(ggml_backend_dev_by_name("Assay"), nullptr));
-  ggml_backend_cpu_set_n_threads(backend.get(), threads);
+  // As llama.cpp does it: the CPU's code may be a module.
+  ggml_backend_reg_t registry = ggml_backend_dev_backend_reg(ggml_backend_get_device(backend.get()));
+  reinterpret_cast<ggml_backend_set_n_threads_t>(
+      ggml_backend_reg_get_proc_address(registry, "ggml_backend_set_n_threads"))(backend.get(), threads);
   return backend;
 }
 
@@ -111,6 +115,8 @@ class DeviceTest : public testing::Test {
  protected:
   void SetUp() override {
     if (!device_is_worth_it()) GTEST_SKIP() << "only the scalar unit works here, so there is no device";
+    static const bool loaded = (ggml_backend_load_all(), true);
+    ASSERT_TRUE(loaded);
     use_kernels(PackMode::kOn);
   }
   void TearDown() override { use_kernels(PackMode::kOff); }
@@ -208,6 +214,63 @@ TEST_F(DeviceTest, TotalsFollowTheBuffers) {
     EXPECT_EQ(packed_totals().tensors, before.tensors + 2);
   }
   EXPECT_EQ(packed_totals().tensors, before.tensors);
+}
+
+// Queries out of a product, four heads over two key-value heads, a causal mask behind 60 cells of which half are
+// hidden.
+Floats attend(ggml_backend* backend, const Weights& weights, const Floats& x, std::int64_t rows) {
+  constexpr std::int64_t kDepth = 64;
+  constexpr std::int64_t kCells = 256;
+  const Owned<ggml_context> context = new_context();
+  ggml_tensor* const input = ggml_new_tensor_2d(context.get(), GGML_TYPE_F32, 256, rows);
+  ggml_tensor* const product = ggml_mul_mat(context.get(), weights[0], input);
+  ggml_tensor* const q =
+      ggml_permute(context.get(), ggml_reshape_3d(context.get(), product, kDepth, 4, rows), 0, 2, 1, 3);
+  // Cells as llama.cpp keeps them: all heads of a cell side by side.
+  ggml_tensor* const k = ggml_new_tensor_3d(context.get(), GGML_TYPE_F16, kDepth, 2, kCells);
+  ggml_tensor* const v = ggml_new_tensor_3d(context.get(), GGML_TYPE_F16, kDepth, 2, kCells);
+  ggml_tensor* const mask = ggml_new_tensor_2d(context.get(), GGML_TYPE_F16, kCells, rows);
+  ggml_tensor* const out = ggml_flash_attn_ext(context.get(), q, ggml_permute(context.get(), k, 0, 2, 1, 3),
+                                               ggml_permute(context.get(), v, 0, 2, 1, 3), mask, 0.125F, 0, 0);
+  ggml_cgraph* const graph = ggml_new_graph(context.get());
+  ggml_build_forward_expand(graph, out);
+  const Owned<ggml_backend_buffer> buffer(ggml_backend_alloc_ctx_tensors(context.get(), backend));
+  ggml_backend_tensor_set(input, x.data(), 0, ggml_nbytes(input));
+  std::vector<ggml_fp16_t> halves(static_cast<std::size_t>(ggml_nelements(k)));
+  for (ggml_tensor* const cache : {k, v}) {
+    const Floats floats = random_floats(ggml_nelements(cache), cache == k ? 21 : 22);
+    ggml_fp32_to_fp16_row(floats.data(), halves.data(), ggml_nelements(cache));
+    ggml_backend_tensor_set(cache, halves.data(), 0, ggml_nbytes(cache));
+  }
+  Floats masks(static_cast<std::size_t>(ggml_nelements(mask)));
+  for (std::int64_t row = 0; row < rows; row++) {
+    for (std::int64_t cell = 0; cell < kCells; cell++) {
+      const bool seen = cell <= 60 + row && (cell < 16 || cell >= 46);
+      masks[static_cast<std::size_t>(row * kCells + cell)] = seen ? 0.0F : -INFINITY;
+    }
+  }
+  halves.resize(masks.size());
+  ggml_fp32_to_fp16_row(masks.data(), halves.data(), ggml_nelements(mask));
+  ggml_backend_tensor_set(mask, halves.data(), 0, ggml_nbytes(mask));
+  EXPECT_EQ(ggml_backend_graph_compute(backend, graph), GGML_STATUS_SUCCESS);
+  Floats result(static_cast<std::size_t>(ggml_nelements(out)));
+  ggml_backend_tensor_get(out, result.data(), 0, ggml_nbytes(out));
+  return result;
+}
+
+TEST_F(DeviceTest, AttentionIsThatOfGgmlAndARowsOwn) {
+  const Weights weights(GGML_TYPE_Q8_0, 256, 256, 12);
+  ASSERT_TRUE(pack_weights(2, {}));
+  const Floats x = random_floats(256 * 100, 13);
+  const Floats ours = attend(our_backend(2).get(), weights, x, 100);
+  EXPECT_LT(relative_difference(ours, attend(plain_backend().get(), weights, x, 100)), 0.03);
+  EXPECT_TRUE(same_bits(attend(our_backend(1).get(), weights, x, 100), ours));
+  if (chosen_attention() == nullptr) GTEST_SKIP() << "attention stays with ggml here";
+  for (const std::int64_t rows : {2, 17, 63, 64}) {
+    EXPECT_TRUE(
+        same_bits(attend(our_backend(2).get(), weights, x, rows), Floats(ours.begin(), ours.begin() + rows * 256)))
+        << rows;
+  }
 }
 
 TEST_F(DeviceTest, OffOffersNothing) {
