@@ -13,7 +13,7 @@ namespace assay {
 enum class Packing {
   kAuto,   // on where the memory is free, else panel; off with a GPU or where the CPU has no unit for it (default)
   kOn,     // once, after loading: fastest, about a byte a weight more memory
-  kPanel,  // piece by piece inside of each product: no memory, slower, the same bits
+  kPanel,  // piece by piece inside of each product: no memory, slower; products of one row stay with llama.cpp
   kOff,    // llama.cpp's own kernels
 };
 

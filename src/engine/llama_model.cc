@@ -116,8 +116,7 @@ Result<std::unique_ptr<LlamaModel>> LlamaModel::load(const ModelOptions& options
   Result<PackingReport> packing = finish_packing(loaded->options_, *needed);
   if (!packing.ok()) return packing.error();
   loaded->packing_ = std::move(packing).value();
-  // Whether it is on or panel makes no difference to what is computed.
-  if (loaded->packing_.mode == Packing::kOff) loaded->options_.packing = Packing::kOff;
+  loaded->options_.packing = loaded->packing_.mode;
   return loaded;
 }
 

@@ -52,7 +52,9 @@ void finish(const Block& block, std::int32_t row, std::int32_t rows, const std::
   }
 }
 
-void multiply(const Block& block) { multiply_in_tiles<HardwareTiles>(block, finish); }
+void multiply(const Block& block) {
+  for (std::int32_t g = 0; g < block.groups; g++) multiply_in_tiles<HardwareTiles>(group_of(block, g), finish);
+}
 
 void begin(std::int32_t group) { HardwareTiles::configure(config_for(group)); }
 void end() { HardwareTiles::release(); }

@@ -48,7 +48,9 @@ struct AttentionUnit {
 };
 
 const AttentionUnit& scalar_attention();
-const AttentionUnit* avx512_attention();  // null where it is missing
+// Null where this program or this CPU lacks it.
+const AttentionUnit* avx512_attention();
+const AttentionUnit* avx2_attention();
 // The best one that is worth it, or null: then attention stays with ggml.
 const AttentionUnit* chosen_attention();
 

@@ -56,7 +56,7 @@ void multiply_tile(const Block& block, std::size_t row, std::size_t panel) {
 }
 
 template <typename Dots>
-void multiply(const Block& block) {
+void multiply_group(const Block& block) {
   constexpr std::int32_t kTileRows = 4;
   for (std::int32_t p = 0; p < block.panels; p++) {
     const auto panel = static_cast<std::size_t>(p);
@@ -78,6 +78,11 @@ void multiply(const Block& block) {
         break;
     }
   }
+}
+
+template <typename Dots>
+void multiply(const Block& block) {
+  for (std::int32_t g = 0; g < block.groups; g++) multiply_group<Dots>(group_of(block, g));
 }
 
 inline __m256i larger_magnitude(__m256i most, const float* x) {

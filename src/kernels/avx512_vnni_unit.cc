@@ -95,7 +95,88 @@ void multiply_panels(const Block& block) {
   }
 }
 
+// Several groups: the scaling after each would cost as much as its products if sums went through memory, so fewer rows
+// keep both their dots and their sums in registers.
+template <int kRows, int kPanels, bool kFetch>
+void multiply_groups(const Block& block, std::size_t row) {
+  const std::size_t ahead = static_cast<std::size_t>(block.group * block.groups) * kPanelColumns;
+  const std::int8_t* a = block.a + row * block.a_stride;
+  const float* const a_scales = block.a_scales + row * block.a_group_stride;
+  const std::int32_t* const a_offsets = block.a_offsets + row * block.a_group_stride;
+  const std::uint8_t* w = block.w;
+  const std::size_t stride = block.a_stride;
+  float* const at = block.sums + row * block.sums_stride;
+  __m512 sums[kRows][kPanels];
+#pragma GCC unroll 4
+  for (int i = 0; i < kRows; i++) {
+#pragma GCC unroll 3
+    for (int p = 0; p < kPanels; p++)
+      sums[i][p] = block.first
+                       ? _mm512_setzero_ps()
+                       : _mm512_load_ps(at + static_cast<std::size_t>(i) * block.sums_stride + p * kPanelColumns);
+  }
+  for (std::int32_t g = 0; g < block.groups; g++) {
+    __m512i dots[kRows][kPanels];
+#pragma GCC unroll 4
+    for (int i = 0; i < kRows; i++) {
+#pragma GCC unroll 3
+      for (int p = 0; p < kPanels; p++)
+        dots[i][p] = _mm512_set1_epi32(a_offsets[static_cast<std::size_t>(i) * block.a_group_stride + g]);
+    }
+    for (std::int32_t k = 0; k < block.group; k += 4, a += 4, w += 64) {
+      __m512i weights[kPanels];
+#pragma GCC unroll 3
+      for (int p = 0; p < kPanels; p++) {
+        const std::uint8_t* const from = w + static_cast<std::size_t>(p) * block.w_stride;
+        weights[p] = _mm512_load_si512(from);
+        if constexpr (kFetch) _mm_prefetch(from + ahead, _MM_HINT_T0);
+      }
+#pragma GCC unroll 4
+      for (int i = 0; i < kRows; i++) {
+        const __m512i values = four_values(a + static_cast<std::size_t>(i) * stride);
+#pragma GCC unroll 3
+        for (int p = 0; p < kPanels; p++) add_dots(dots[i][p], weights[p], values);
+      }
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < kRows; i++) {
+      const __m512 a_scale = _mm512_set1_ps(a_scales[static_cast<std::size_t>(i) * block.a_group_stride + g]);
+#pragma GCC unroll 3
+      for (int p = 0; p < kPanels; p++) {
+        const float* const w_scale =
+            block.w_scales + static_cast<std::size_t>(p) * block.w_scale_stride + g * kPanelColumns;
+        const __m512 scale = _mm512_mul_ps(a_scale, _mm512_load_ps(w_scale));
+        sums[i][p] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(dots[i][p]), scale, sums[i][p]);
+      }
+    }
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < kRows; i++) {
+#pragma GCC unroll 3
+    for (int p = 0; p < kPanels; p++)
+      _mm512_store_ps(at + static_cast<std::size_t>(i) * block.sums_stride + p * kPanelColumns, sums[i][p]);
+  }
+}
+
+template <int kPanels>
+void multiply_all_groups(const Block& block) {
+  static constexpr Tile kTiles[4] = {multiply_groups<1, kPanels, false>, multiply_groups<2, kPanels, false>,
+                                     multiply_groups<3, kPanels, false>, multiply_groups<4, kPanels, false>};
+  static constexpr Tile kFirst[4] = {multiply_groups<1, kPanels, true>, multiply_groups<2, kPanels, true>,
+                                     multiply_groups<3, kPanels, true>, multiply_groups<4, kPanels, true>};
+  for (std::int32_t row = 0; row < block.rows; row += 4) {
+    const std::int32_t rows = block.rows - row < 4 ? block.rows - row : 4;
+    (row == 0 ? kFirst : kTiles)[rows - 1](block, static_cast<std::size_t>(row));
+  }
+}
+
 void multiply(const Block& block) {
+  if (block.groups > 1) {
+    constexpr void (*kByPanels[3])(const Block&) = {multiply_all_groups<1>, multiply_all_groups<2>,
+                                                    multiply_all_groups<3>};
+    kByPanels[block.panels - 1](block);
+    return;
+  }
   if (block.panels == 3) {
     multiply_panels<3>(block);
   } else if (block.panels == 2) {

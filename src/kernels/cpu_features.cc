@@ -40,11 +40,12 @@ std::uint64_t saved_states() {
 
 bool saves(std::uint64_t mask) { return (saved_states() & mask) == mask; }
 
-bool has_avx2() { return saves(0x6) && bit(leaf(1, 0).c, 12) && bit(leaf(7, 0).b, 5); }
+bool has_avx2() { return saves(0x6) && bit(leaf(1, 0).c, 12) && bit(leaf(1, 0).c, 29) && bit(leaf(7, 0).b, 5); }
 
 bool has_avx512_vnni() {
   const Registers seven = leaf(7, 0);
-  return has_avx2() && saves(0xe6) && bit(seven.b, 16) && bit(seven.b, 17) && bit(seven.b, 30) && bit(seven.b, 31) && bit(seven.c, 11);
+  return has_avx2() && saves(0xe6) && bit(seven.b, 16) && bit(seven.b, 17) && bit(seven.b, 30) && bit(seven.b, 31) &&
+         bit(seven.c, 11);
 }
 
 // Linux gives tiles to those processes only that ask (arch_prctl ARCH_REQ_XCOMP_PERM, tile data); threads and children

@@ -90,7 +90,9 @@ void finish(const Block& block, std::int32_t row, std::int32_t rows, const std::
   }
 }
 
-void multiply(const Block& block) { multiply_in_tiles<EmulatedTiles>(block, finish); }
+void multiply(const Block& block) {
+  for (std::int32_t g = 0; g < block.groups; g++) multiply_in_tiles<EmulatedTiles>(group_of(block, g), finish);
+}
 
 void begin(std::int32_t group) {
   registers().config = config_for(group);

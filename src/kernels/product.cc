@@ -6,8 +6,9 @@
 #include "base/assert.h"
 
 // Blocking. For one piece of columns (2 or 3 panels) and a chunk of rows the groups of the depth are the middle loop,
-// so a block's weights (256 x 48 bytes) lie in L1 while the chunk's rows pass, and the rows' sums stay in a strip of
-// their own that lies in L1 or L2 (rows of `out` may be a multiple of 4 KiB apart and would push each other out).
+// so a block's weights (at most 256 deep: 12 KiB) lie in L1 while the chunk's rows pass, and the rows' sums stay in a
+// strip of their own that lies in L1 or L2 (rows of `out` may be a multiple of 4 KiB apart and would push each other
+// out).
 
 namespace assay::kernels {
 namespace {
@@ -64,9 +65,11 @@ void multiply_piece(const Unit& unit, const PackedWeights& weights, const Quanti
               .sums_stride = static_cast<std::size_t>(panels) * kPanelColumns,
               .panels = panels,
               .group = shape.group};
+  const std::int32_t together = kGroupMax / shape.group;  // small groups go together
   for (std::int32_t row = 0; row < rows.rows; row += kChunkRows) {
     block.rows = std::min(kChunkRows, rows.rows - row);
-    for (std::int32_t g = 0; g < shape.groups(); g++) {
+    for (std::int32_t g = 0; g < shape.groups(); g += together) {
+      block.groups = std::min(together, shape.groups() - g);
       block.a = rows.values + numbers(row, rows.depth) + numbers(g, shape.group);
       block.a_scales = rows.scales + numbers(row, rows.groups()) + g;
       block.a_offsets = rows.offsets + numbers(row, rows.groups()) + g;

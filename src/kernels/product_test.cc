@@ -135,8 +135,9 @@ TEST(Product, AllUnitsGiveTheSameBitsForAnyNumberOfRows) {
 
 TEST(Product, AllUnitsGiveTheSameBitsAtTheEdgesOfColumnsAndDepth) {
   const std::vector<std::int32_t> columns = {1, 2, 15, 16, 17, 31, 32, 33, 47, 48, 49, 63, 65, 97};
-  const std::vector<std::pair<std::int32_t, std::int32_t>> depths = {
-      {32, 32}, {64, 64}, {64, 32}, {96, 96}, {160, 160}, {256, 256}, {512, 256}, {576, 192}, {4352, 256}};
+  const std::vector<std::pair<std::int32_t, std::int32_t>> depths = {{32, 32},   {64, 64},   {64, 32},   {96, 96},
+                                                                     {160, 160}, {256, 256}, {512, 256}, {576, 192},
+                                                                     {576, 32},  {576, 64},  {672, 96},  {4352, 256}};
   std::uint32_t seed = 10;
   for (const std::int32_t n : columns) {
     for (const auto& [depth, group] : depths) {

@@ -83,7 +83,9 @@ constexpr AttentionUnit kScalar{.name = "scalar", .pack_keys = pack_keys, .atten
 
 const AttentionUnit& scalar_attention() { return kScalar; }
 
-const AttentionUnit* chosen_attention() { return avx512_attention(); }
+const AttentionUnit* chosen_attention() {
+  return avx512_attention() != nullptr ? avx512_attention() : avx2_attention();
+}
 
 std::size_t attention_scratch(std::int32_t panel_count, std::int32_t depth) {
   return static_cast<std::size_t>(kAttentionRows) *

@@ -39,7 +39,7 @@ std::int32_t dot(const std::int8_t* a, const std::uint8_t* w, std::int32_t group
   return sum;
 }
 
-void multiply(const Block& block) {
+void multiply_group(const Block& block) {
   for (std::int32_t m = 0; m < block.rows; m++) {
     const auto row = static_cast<std::size_t>(m);
     float* const sums = block.sums + row * block.sums_stride;
@@ -53,6 +53,10 @@ void multiply(const Block& block) {
       sums[n] = std::fma(static_cast<float>(product), scale, block.first ? 0.0F : sums[n]);
     }
   }
+}
+
+void multiply(const Block& block) {
+  for (std::int32_t g = 0; g < block.groups; g++) multiply_group(group_of(block, g));
 }
 
 constexpr Unit kScalar{.name = "scalar", .panels_max = 1, .quantise = quantise, .multiply = multiply};

@@ -19,24 +19,40 @@ inline constexpr std::int32_t kPanelColumns = 16;  // columns whose weights lie 
 inline constexpr std::int32_t kDepthStep = 32;     // depths and groups are multiples of it
 inline constexpr std::int32_t kGroupMax = 256;     // 256 * 127 * 127 < 2^24, so a dot product is exact as a float
 
-// One group of the depth, some rows and some panels side by side.
+// Some groups of the depth one after another, some rows and some panels side by side.
 struct Block {
   const std::int8_t* a = nullptr;  // -127..127
   std::size_t a_stride = 0;        // bytes from row to row
   const float* a_scales = nullptr;
-  const std::int32_t* a_offsets = nullptr;  // -128 times the sum of the row's values in this group
+  const std::int32_t* a_offsets = nullptr;  // -128 times the sum of the row's values in a group; both [rows][groups]
   std::size_t a_group_stride = 0;           // elements of both from row to row
   const std::uint8_t* w = nullptr;          // weight + 128; [group / 4][16 columns][4]
   std::size_t w_stride = 0;                 // bytes from panel to panel
-  const float* w_scales = nullptr;          // [16 columns]
+  const float* w_scales = nullptr;          // [panels][groups][16 columns]
   std::size_t w_scale_stride = 0;           // floats from panel to panel
   float* sums = nullptr;                    // [rows][panels * 16], 64-byte aligned
   std::size_t sums_stride = 0;              // floats from row to row, a multiple of 16
   std::int32_t rows = 0;
   std::int32_t panels = 0;  // at most Unit::panels_max
   std::int32_t group = 0;
+  std::int32_t groups = 1;
   bool first = false;  // sums begin with 0 instead of what is there
 };
+
+// One of a block's groups, as a block of its own.
+inline Block group_of(const Block& block, std::int32_t number) {
+  Block one = block;
+  const auto at = static_cast<std::size_t>(number);
+  const auto group = static_cast<std::size_t>(block.group);
+  one.a += at * group;
+  one.a_scales += at;
+  one.a_offsets += at;
+  one.w += at * group * kPanelColumns;
+  one.w_scales += at * kPanelColumns;
+  one.groups = 1;
+  one.first = block.first && number == 0;
+  return one;
+}
 
 struct Unit {
   const char* name;         // "avx512-vnni"

@@ -93,7 +93,10 @@ Result<std::unique_ptr<engine::LlamaModel>> load_checked(DeciderOptions& options
                                                          std::vector<std::string>& warnings) {
   using engine::StartCheck;
   const bool wanted_extra_buffers = options.model.extra_buffers;
-  const bool known = record.start_check_machine == engine::start_check_machine();
+  // A pass without packed weights says nothing about them.
+  const std::string machine =
+      engine::start_check_machine() + (options.model.packing == Packing::kOff ? "" : ", packing");
+  const bool known = record.start_check_machine == machine;
   const auto without_packing = [&options] {
     options.model.extra_buffers = false;
     options.model.packing = Packing::kOff;
@@ -124,7 +127,7 @@ Result<std::unique_ptr<engine::LlamaModel>> load_checked(DeciderOptions& options
   }
   // What the user switched off says nothing about what works.
   if (!wanted_extra_buffers) return model;
-  record.start_check_machine = engine::start_check_machine();
+  record.start_check_machine = machine;
   record.extra_buffers = options.model.extra_buffers;
   return model;
 }
@@ -166,8 +169,7 @@ std::map<std::string, std::string> bit_settings(const engine::LlamaModel& model,
   std::map<std::string, std::string> settings = {{"threads", std::to_string(options.threads)},
                                                  {"flash_attention", options.flash_attention ? "on" : "off"},
                                                  {"extra_buffers", options.extra_buffers ? "on" : "off"},
-                                                 // Packed once or piece by piece: the bits are the same.
-                                                 {"packing", options.packing == Packing::kOff ? "off" : "on"},
+                                                 {"packing", engine::packing_name(options.packing)},
                                                  {"gpu_layers", std::to_string(options.gpu_layers)},
                                                  {"chat_template", sha256_hex(chat_template)}};
   // What is computed side by side with recurrent layers depends on the room there is.
