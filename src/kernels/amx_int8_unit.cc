@@ -47,7 +47,12 @@ void finish(const Block& block, std::int32_t row, std::int32_t rows, const std::
       float* const at = sums + p * kPanelColumns;
       const __m512 before = block.first ? _mm512_setzero_ps() : _mm512_load_ps(at);
       const __m512i exact = _mm512_add_epi32(_mm512_load_si512(dots), offset);
-      _mm512_store_ps(at, _mm512_fmadd_ps(_mm512_cvtepi32_ps(exact), scale, before));
+      __m512 sum = _mm512_fmadd_ps(_mm512_cvtepi32_ps(exact), scale, before);
+      if (block.w_mins != nullptr) {
+        const float* const w_min = block.w_mins + static_cast<std::size_t>(p) * block.w_scale_stride;
+        sum = _mm512_fmadd_ps(_mm512_mul_ps(a_scale, _mm512_cvtepi32_ps(offset)), _mm512_load_ps(w_min), sum);
+      }
+      _mm512_store_ps(at, sum);
     }
   }
 }

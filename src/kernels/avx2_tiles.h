@@ -41,6 +41,7 @@ void multiply_tile(const Block& block, std::size_t row, std::size_t panel) {
     }
   }
   const float* const w_scales = block.w_scales + panel * block.w_scale_stride;
+  const float* const w_mins = block.w_mins == nullptr ? nullptr : block.w_mins + panel * block.w_scale_stride;
 #pragma GCC unroll 4
   for (int i = 0; i < kRows; i++) {
     const std::size_t at_row = row + static_cast<std::size_t>(i);
@@ -50,7 +51,13 @@ void multiply_tile(const Block& block, std::size_t row, std::size_t panel) {
     for (int half = 0; half < 2; half++) {
       const __m256 scale = _mm256_mul_ps(a_scale, _mm256_load_ps(w_scales + half * 8));
       const __m256 before = block.first ? _mm256_setzero_ps() : _mm256_load_ps(sums + half * 8);
-      _mm256_store_ps(sums + half * 8, _mm256_fmadd_ps(_mm256_cvtepi32_ps(dots[i][half]), scale, before));
+      __m256 sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(dots[i][half]), scale, before);
+      if (w_mins != nullptr) {
+        const __m256 a_sum = _mm256_mul_ps(
+            a_scale, _mm256_cvtepi32_ps(_mm256_set1_epi32(block.a_offsets[at_row * block.a_group_stride])));
+        sum = _mm256_fmadd_ps(a_sum, _mm256_load_ps(w_mins + half * 8), sum);
+      }
+      _mm256_store_ps(sums + half * 8, sum);
     }
   }
 }

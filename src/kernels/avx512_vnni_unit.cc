@@ -24,6 +24,8 @@ inline __m512i four_values(const std::int8_t* at) {
   return _mm512_set1_epi32(four);
 }
 
+inline __m512 offset_of(std::int32_t offset) { return _mm512_cvtepi32_ps(_mm512_set1_epi32(offset)); }
+
 // The block's first rows fetch the next block's weights, 256 deep behind their own, while they compute; later rows find
 // the place in the cache already.
 template <int kRows, int kPanels, bool kFetch>
@@ -66,7 +68,14 @@ void multiply_tile(const Block& block, std::size_t row) {
       const __m512 scale =
           _mm512_mul_ps(a_scale, _mm512_load_ps(block.w_scales + static_cast<std::size_t>(p) * block.w_scale_stride));
       const __m512 before = block.first ? _mm512_setzero_ps() : _mm512_load_ps(at);
-      _mm512_store_ps(at, _mm512_fmadd_ps(_mm512_cvtepi32_ps(dots[i][p]), scale, before));
+      __m512 sum = _mm512_fmadd_ps(_mm512_cvtepi32_ps(dots[i][p]), scale, before);
+      if (block.w_mins != nullptr) {
+        const float* const w_min = block.w_mins + static_cast<std::size_t>(p) * block.w_scale_stride;
+        sum = _mm512_fmadd_ps(
+            _mm512_mul_ps(a_scale, offset_of(a_offsets[static_cast<std::size_t>(i) * block.a_group_stride])),
+            _mm512_load_ps(w_min), sum);
+      }
+      _mm512_store_ps(at, sum);
     }
   }
 }
@@ -97,7 +106,7 @@ void multiply_panels(const Block& block) {
 
 // Several groups: the scaling after each would cost as much as its products if sums went through memory, so fewer rows
 // keep both their dots and their sums in registers.
-template <int kRows, int kPanels, bool kFetch>
+template <int kRows, int kPanels, bool kFetch, bool kMins>
 void multiply_groups(const Block& block, std::size_t row) {
   const std::size_t ahead = static_cast<std::size_t>(block.group * block.groups) * kPanelColumns;
   const std::int8_t* a = block.a + row * block.a_stride;
@@ -140,13 +149,20 @@ void multiply_groups(const Block& block, std::size_t row) {
     }
 #pragma GCC unroll 4
     for (int i = 0; i < kRows; i++) {
-      const __m512 a_scale = _mm512_set1_ps(a_scales[static_cast<std::size_t>(i) * block.a_group_stride + g]);
+      const std::size_t of_group = static_cast<std::size_t>(i) * block.a_group_stride + static_cast<std::size_t>(g);
+      const __m512 a_scale = _mm512_set1_ps(a_scales[of_group]);
+      const __m512 a_sum = _mm512_mul_ps(a_scale, offset_of(a_offsets[of_group]));
 #pragma GCC unroll 3
       for (int p = 0; p < kPanels; p++) {
         const float* const w_scale =
             block.w_scales + static_cast<std::size_t>(p) * block.w_scale_stride + g * kPanelColumns;
         const __m512 scale = _mm512_mul_ps(a_scale, _mm512_load_ps(w_scale));
         sums[i][p] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(dots[i][p]), scale, sums[i][p]);
+        if constexpr (kMins) {
+          const float* const w_min =
+              block.w_mins + static_cast<std::size_t>(p) * block.w_scale_stride + g * kPanelColumns;
+          sums[i][p] = _mm512_fmadd_ps(a_sum, _mm512_load_ps(w_min), sums[i][p]);
+        }
       }
     }
   }
@@ -158,12 +174,14 @@ void multiply_groups(const Block& block, std::size_t row) {
   }
 }
 
-template <int kPanels>
+template <int kPanels, bool kMins>
 void multiply_all_groups(const Block& block) {
-  static constexpr Tile kTiles[4] = {multiply_groups<1, kPanels, false>, multiply_groups<2, kPanels, false>,
-                                     multiply_groups<3, kPanels, false>, multiply_groups<4, kPanels, false>};
-  static constexpr Tile kFirst[4] = {multiply_groups<1, kPanels, true>, multiply_groups<2, kPanels, true>,
-                                     multiply_groups<3, kPanels, true>, multiply_groups<4, kPanels, true>};
+  static constexpr Tile kTiles[4] = {
+      multiply_groups<1, kPanels, false, kMins>, multiply_groups<2, kPanels, false, kMins>,
+      multiply_groups<3, kPanels, false, kMins>, multiply_groups<4, kPanels, false, kMins>};
+  static constexpr Tile kFirst[4] = {multiply_groups<1, kPanels, true, kMins>, multiply_groups<2, kPanels, true, kMins>,
+                                     multiply_groups<3, kPanels, true, kMins>,
+                                     multiply_groups<4, kPanels, true, kMins>};
   for (std::int32_t row = 0; row < block.rows; row += 4) {
     const std::int32_t rows = block.rows - row < 4 ? block.rows - row : 4;
     (row == 0 ? kFirst : kTiles)[rows - 1](block, static_cast<std::size_t>(row));
@@ -172,9 +190,12 @@ void multiply_all_groups(const Block& block) {
 
 void multiply(const Block& block) {
   if (block.groups > 1) {
-    constexpr void (*kByPanels[3])(const Block&) = {multiply_all_groups<1>, multiply_all_groups<2>,
-                                                    multiply_all_groups<3>};
-    kByPanels[block.panels - 1](block);
+    using Panels = void (*)(const Block&);
+    static constexpr Panels kPlain[3] = {multiply_all_groups<1, false>, multiply_all_groups<2, false>,
+                                         multiply_all_groups<3, false>};
+    static constexpr Panels kWithMins[3] = {multiply_all_groups<1, true>, multiply_all_groups<2, true>,
+                                            multiply_all_groups<3, true>};
+    (block.w_mins != nullptr ? kWithMins : kPlain)[block.panels - 1](block);
     return;
   }
   if (block.panels == 3) {

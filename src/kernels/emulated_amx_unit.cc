@@ -82,10 +82,13 @@ void finish(const Block& block, std::int32_t row, std::int32_t rows, const std::
     float* const sums = block.sums + at_row * block.sums_stride;
     for (std::int32_t n = 0; n < block.panels * kPanelColumns; n++, dots++) {
       const auto panel = static_cast<std::size_t>(n / kPanelColumns);
-      const float scale = block.a_scales[at_row * block.a_group_stride] *
-                          block.w_scales[panel * block.w_scale_stride + static_cast<std::size_t>(n % kPanelColumns)];
-      const std::int32_t exact = *dots + block.a_offsets[at_row * block.a_group_stride];
-      sums[n] = std::fma(static_cast<float>(exact), scale, block.first ? 0.0F : sums[n]);
+      const float a_scale = block.a_scales[at_row * block.a_group_stride];
+      const std::size_t place = panel * block.w_scale_stride + static_cast<std::size_t>(n % kPanelColumns);
+      const std::int32_t offset = block.a_offsets[at_row * block.a_group_stride];
+      sums[n] =
+          std::fma(static_cast<float>(*dots + offset), a_scale * block.w_scales[place], block.first ? 0.0F : sums[n]);
+      if (block.w_mins != nullptr)
+        sums[n] = std::fma(a_scale * static_cast<float>(offset), block.w_mins[place], sums[n]);
     }
   }
 }

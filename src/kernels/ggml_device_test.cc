@@ -209,7 +209,7 @@ TEST_F(DeviceTest, TotalsFollowTheBuffers) {
   {
     const Weights weights(GGML_TYPE_Q4_0, 256, 64, 11);
     EXPECT_EQ(unpacked_totals().tensors, 2u);
-    EXPECT_EQ(unpacked_totals().packed_bytes, 2u * (256 * 64 + 64 * 4));
+    EXPECT_EQ(unpacked_totals().packed_bytes, 2u * (256 * 64 + 64 * 8 * 4));
     ASSERT_TRUE(pack_weights(2, {}));
     EXPECT_EQ(packed_totals().tensors, before.tensors + 2);
   }

@@ -193,8 +193,7 @@ class Rewriter {
       memory_bytes = bytes;
     }
     const PackedWeights packed = PackedWeights::in(part, memory.get());
-    pack_panels(*task.weights, shape, panel, part.panels(), packed.values, packed.scales,
-                reinterpret_cast<float*>(memory.get() + packed_bytes));
+    pack_panels(*task.weights, panel, part.panels(), packed, 0, reinterpret_cast<float*>(memory.get() + packed_bytes));
     multiply_piece(unit, packed, task.rows, 0, out + column, stride);
   }
 

@@ -27,9 +27,10 @@ enum class PackMode {
 // ggml.
 bool can_pack(const ggml_tensor& weights);
 PackedShape shape_of(const ggml_tensor& weights);
-// Panels [panel, panel + panels) of the weights into memory laid out like PackedWeights. `floats`: room for 16 rows.
-void pack_panels(const ggml_tensor& weights, const PackedShape& shape, std::int64_t panel, std::int64_t panels,
-                 std::uint8_t* values, float* scales, float* floats);
+// `panels` panels of the weights, from `panel` on, into those of `into` from `into_panel` on. `floats`: room for 16
+// rows.
+void pack_panels(const ggml_tensor& weights, std::int64_t panel, std::int64_t panels, const PackedWeights& into,
+                 std::int64_t into_panel, float* floats);
 
 // The packed copy of a weight tensor in one of our buffers; null when it has none. `is_ours` also without a copy.
 const PackedWeights* packed_copy(const ggml_tensor& weights);

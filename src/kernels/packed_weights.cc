@@ -1,8 +1,10 @@
 #include "kernels/packed_weights.h"
 
+#include <bit>
 #include <cstring>
 
 #include "base/assert.h"
+#include "kernels/quantise_rules.h"
 
 namespace assay::kernels {
 namespace {
@@ -20,6 +22,57 @@ void scatter(const std::int8_t* values, std::int32_t depth, std::int32_t column,
   }
 }
 
+struct Steps {
+  float scale = 0;
+  float min = 0;
+};
+
+// To the nearest integer, ties to even, for magnitudes below 2^22; vectorises where nearbyint() is a call.
+std::int32_t nearest(float x) {
+  constexpr float kMagic = 12582912.0F;  // 1.5 * 2^23
+  return std::bit_cast<std::int32_t>(x + kMagic) - std::bit_cast<std::int32_t>(kMagic);
+}
+
+std::uint32_t largest_magnitude(const float* x, std::int32_t count) {
+  std::uint32_t most = 0;
+  for (std::int32_t i = 0; i < count; i++) {
+    const std::uint32_t bits = std::bit_cast<std::uint32_t>(x[i]) & kMagnitudeBits;
+    most = bits > most ? bits : most;
+  }
+  return most;
+}
+
+Steps quantise_with_min(const float* x, const PackedShape& shape, std::int8_t* values) {
+  float low = x[0];
+  float high = x[0];
+  for (std::int32_t i = 0; i < shape.group; i++) {
+    low = x[i] < low ? x[i] : low;
+    high = x[i] > high ? x[i] : high;
+  }
+  const float middle = (low + high) / 2;
+  const auto levels = static_cast<float>(shape.levels);
+  const GroupScale whole = scale_of(std::bit_cast<std::uint32_t>(high - low));
+  const float inverse = whole.inverse == 0 ? 0.0F : levels / (high - low);
+  for (std::int32_t i = 0; i < shape.group; i++)
+    values[i] = static_cast<std::int8_t>(nearest((x[i] - middle) * inverse));
+  return {.scale = whole.inverse == 0 ? 0.0F : (high - low) / levels, .min = middle};
+}
+
+Steps quantise_group(const float* x, const PackedShape& shape, std::int8_t* values) {
+  const std::uint32_t most = largest_magnitude(x, shape.group);
+  const GroupScale scale = scale_of(most);
+  if (scale.inverse == 0) {  // zeros, or numbers that are none: then the scale is none either
+    std::memset(values, 0, static_cast<std::size_t>(shape.group));
+    return {.scale = scale.step};
+  }
+  if (shape.mins) return quantise_with_min(x, shape, values);
+  const auto magnitude = std::bit_cast<float>(most);
+  const auto levels = static_cast<float>(shape.levels);
+  const float inverse = levels / magnitude;
+  for (std::int32_t i = 0; i < shape.group; i++) values[i] = static_cast<std::int8_t>(nearest(x[i] * inverse));
+  return {.scale = magnitude / levels};
+}
+
 }  // namespace
 
 std::int32_t group_for(std::int64_t depth, std::int32_t group_max) {
@@ -32,33 +85,30 @@ std::int32_t group_for(std::int64_t depth, std::int32_t group_max) {
 PackedWeights PackedWeights::in(const PackedShape& shape, std::byte* memory) {
   PackedWeights weights{.shape = shape, .values = reinterpret_cast<std::uint8_t*>(memory)};
   weights.scales = reinterpret_cast<float*>(memory + static_cast<std::size_t>(shape.panels()) * shape.panel_bytes());
+  if (shape.mins) weights.mins = weights.scales + static_cast<std::size_t>(shape.panels()) * shape.panel_scales();
   return weights;
 }
 
-void pack_panel(const float* weights, std::int32_t rows, const PackedShape& shape, std::uint8_t* values,
-                float* scales) {
+void pack_panel(const float* weights, std::int32_t rows, const PackedWeights& into, std::int64_t panel) {
   ASSAY_ASSERT(rows > 0 && rows <= kPanelColumns);
-  constexpr std::int32_t kChunk = 4096;
-  // A depth may be long: quantised group by group through a buffer on the stack.
-  alignas(64) std::int8_t quantised[kChunk];
-  float group_scales[kChunk / kDepthStep];
-  std::int32_t offsets[kChunk / kDepthStep];
-  const Unit& unit = chosen_unit();
-  const std::int32_t piece = kChunk / shape.group * shape.group;
+  const PackedShape& shape = into.shape;
+  std::uint8_t* const values = into.values + static_cast<std::size_t>(panel) * shape.panel_bytes();
+  const std::size_t first_scale = static_cast<std::size_t>(panel) * shape.panel_scales();
   if (rows < kPanelColumns) {
     std::memset(values, kZero, shape.panel_bytes());
-    std::memset(scales, 0, shape.panel_scales() * sizeof(float));
+    std::memset(into.scales + first_scale, 0, shape.panel_scales() * sizeof(float));
+    if (into.mins != nullptr) std::memset(into.mins + first_scale, 0, shape.panel_scales() * sizeof(float));
   }
+  alignas(64) std::int8_t quantised[kGroupMax];
   for (std::int32_t column = 0; column < rows; column++) {
-    const float* const row = weights + static_cast<std::size_t>(column) * static_cast<std::size_t>(shape.depth);
-    for (std::int32_t from = 0; from < shape.depth; from += piece) {
-      const std::int32_t length = shape.depth - from < piece ? shape.depth - from : piece;
-      unit.quantise(row + from, length, shape.group, quantised, group_scales, offsets);
-      scatter(quantised, length, column, values + static_cast<std::size_t>(from) * kPanelColumns);
-      for (std::int32_t g = 0; g < length / shape.group; g++) {
-        scales[static_cast<std::size_t>(from / shape.group + g) * kPanelColumns + static_cast<std::size_t>(column)] =
-            group_scales[g];
-      }
+    const float* row = weights + static_cast<std::size_t>(column) * static_cast<std::size_t>(shape.depth);
+    for (std::int32_t g = 0; g < shape.groups(); g++, row += shape.group) {
+      const Steps steps = quantise_group(row, shape, quantised);
+      scatter(quantised, shape.group, column,
+              values + static_cast<std::size_t>(g) * static_cast<std::size_t>(shape.group) * kPanelColumns);
+      const std::size_t place = first_scale + static_cast<std::size_t>(g * kPanelColumns + column);
+      into.scales[place] = steps.scale;
+      if (into.mins != nullptr) into.mins[place] = steps.min * (-1.0F / 128.0F);
     }
   }
 }

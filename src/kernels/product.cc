@@ -77,6 +77,10 @@ void multiply_piece(const Unit& unit, const PackedWeights& weights, const Quanti
                 numbers(g, shape.group) * kPanelColumns;
       block.w_scales = weights.scales + static_cast<std::size_t>(panel) * shape.panel_scales() +
                        static_cast<std::size_t>(g) * kPanelColumns;
+      if (weights.mins != nullptr) {
+        block.w_mins = weights.mins + static_cast<std::size_t>(panel) * shape.panel_scales() +
+                       static_cast<std::size_t>(g) * kPanelColumns;
+      }
       block.first = g == 0;
       unit.multiply(block);
     }

@@ -48,20 +48,20 @@ std::vector<const Unit*> all_units() {
 
 struct Case {
   std::int32_t rows, columns, depth, group;
+  std::int32_t levels = 127;
+  bool mins = false;
 };
 
 class Product {
  public:
   Product(const Case& c, const Floats& weights, const Floats& rows) : case_(c), rows_(rows) {
-    shape_ = {.columns = c.columns, .depth = c.depth, .group = c.group};
+    shape_ = {.columns = c.columns, .depth = c.depth, .group = c.group, .levels = c.levels, .mins = c.mins};
     packed_memory_ = aligned(shape_.bytes());
     packed_ = PackedWeights::in(shape_, packed_memory_.get());
     for (std::int64_t panel = 0; panel < shape_.panels(); panel++) {
       const auto column = static_cast<std::int32_t>(panel) * kPanelColumns;
       pack_panel(weights.data() + static_cast<std::ptrdiff_t>(column) * c.depth,
-                 std::min(kPanelColumns, c.columns - column), shape_,
-                 packed_.values + static_cast<std::size_t>(panel) * shape_.panel_bytes(),
-                 packed_.scales + static_cast<std::size_t>(panel) * shape_.panel_scales());
+                 std::min(kPanelColumns, c.columns - column), packed_, panel);
     }
   }
 
@@ -146,6 +146,40 @@ TEST(Product, AllUnitsGiveTheSameBitsAtTheEdgesOfColumnsAndDepth) {
       const Case c{.rows = 19, .columns = n, .depth = depth, .group = group};
       expect_all_units_agree(c, random_floats(size_of(n, depth), seed, 1.0F),
                              random_floats(size_of(c.rows, depth), seed + 1, 1.0F));
+    }
+  }
+}
+
+TEST(Product, WeightsWithOffsetsGiveTheSameBits) {
+  std::uint32_t seed = 900;
+  for (const std::int32_t group : {32, 96, 192}) {
+    for (const std::int32_t rows : {1, 3, 4, 11, 33}) {
+      seed += 2;
+      const Case c{.rows = rows, .columns = 53, .depth = 576, .group = group, .levels = 240, .mins = true};
+      Floats weights = random_floats(size_of(c.columns, c.depth), seed, 1.0F);
+      for (float& w : weights) w += 0.7F;
+      expect_all_units_agree(c, weights, random_floats(size_of(c.rows, c.depth), seed + 1, 1.0F));
+    }
+  }
+}
+
+// Sixteen levels between two ends, as Q4_1 has them, and -8 to 7 times a step, as Q4_0: nothing is lost.
+TEST(Pack, LevelsOfTheFilesTypesComeOutExactly) {
+  for (const bool mins : {false, true}) {
+    const Case c{.rows = 1, .columns = 16, .depth = 32, .group = 32, .levels = mins ? 240 : 120, .mins = mins};
+    Floats weights(size_of(c.columns, c.depth));
+    for (std::size_t i = 0; i < weights.size(); i++) {
+      const float level = i % 32 == 0 ? 0.0F : i % 32 == 1 ? 15.0F : static_cast<float>(i * 7 % 16);
+      weights[i] = mins ? 0.375F + 0.25F * level : 0.25F * (level - 8);
+    }
+    const Product product(c, weights, Floats(32, 0.0F));
+    const PackedWeights& packed = product.packed();
+    for (std::size_t n = 0; n < 16; n++) {
+      for (std::size_t k = 0; k < 32; k++) {
+        const int q = int{packed.values[k / 4 * 64 + n * 4 + k % 4]} - 128;
+        const float min = mins ? packed.mins[n] * -128.0F : 0.0F;
+        EXPECT_NEAR(static_cast<float>(q) * packed.scales[n] + min, weights[n * 32 + k], 1e-6F) << n << " " << k;
+      }
     }
   }
 }

@@ -48,9 +48,12 @@ void multiply_group(const Block& block) {
       const auto column = static_cast<std::size_t>(n % kPanelColumns);
       const std::int32_t product =
           dot(block.a + row * block.a_stride, block.w + panel * block.w_stride + column * 4, block.group);
-      const float scale =
-          block.a_scales[row * block.a_group_stride] * block.w_scales[panel * block.w_scale_stride + column];
-      sums[n] = std::fma(static_cast<float>(product), scale, block.first ? 0.0F : sums[n]);
+      const float a_scale = block.a_scales[row * block.a_group_stride];
+      const std::size_t place = panel * block.w_scale_stride + column;
+      sums[n] = std::fma(static_cast<float>(product), a_scale * block.w_scales[place], block.first ? 0.0F : sums[n]);
+      if (block.w_mins == nullptr) continue;
+      const auto offset = static_cast<float>(block.a_offsets[row * block.a_group_stride]);
+      sums[n] = std::fma(a_scale * offset, block.w_mins[place], sums[n]);
     }
   }
 }

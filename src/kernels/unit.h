@@ -5,6 +5,8 @@
 // order,
 //     dot  = sum over the group of a[m,k] * w[n,k]            exact, in 32 bits
 //     sums = fma(float(dot), a_scale[m,g] * w_scale[n,g], sums)   beginning with 0
+// and for weights with an offset of their own (w = w_scale * q + w_min, as Q4_1 has it)
+//     sums = fma(a_scale[m,g] * sum of a[m,k] over the group, w_min[n,g], sums)
 // So a row's bits depend on its own numbers and the column's only: not on rows beside it, on how the work is cut or on
 // which unit computes. All functions are thread-safe.
 
@@ -29,7 +31,8 @@ struct Block {
   const std::uint8_t* w = nullptr;          // weight + 128; [group / 4][16 columns][4]
   std::size_t w_stride = 0;                 // bytes from panel to panel
   const float* w_scales = nullptr;          // [panels][groups][16 columns]
-  std::size_t w_scale_stride = 0;           // floats from panel to panel
+  const float* w_mins = nullptr;            // the same, w_min / -128, to be multiplied with a_offsets; null: none
+  std::size_t w_scale_stride = 0;           // floats of both from panel to panel
   float* sums = nullptr;                    // [rows][panels * 16], 64-byte aligned
   std::size_t sums_stride = 0;              // floats from row to row, a multiple of 16
   std::int32_t rows = 0;
@@ -49,6 +52,7 @@ inline Block group_of(const Block& block, std::int32_t number) {
   one.a_offsets += at;
   one.w += at * group * kPanelColumns;
   one.w_scales += at * kPanelColumns;
+  if (one.w_mins != nullptr) one.w_mins += at * kPanelColumns;
   one.groups = 1;
   one.first = block.first && number == 0;
   return one;
