@@ -3,9 +3,10 @@
 
 For speed only: a forward pass costs what the real model's would, and its answers mean nothing. Vocabulary and chat template are
 Qwen's, from llama.cpp's tree; the seed is fixed, so every machine gets the same bytes. Written to build/shapes/ when missing
-(needs the packages of tests/requirements.txt, 0.4 and 0.8 GB of disk).
+(needs the packages of tests/requirements.txt, 0.4, 2.5 and 0.8 GB of disk).
 
   qwen3-0.6b     attention only, 28 layers, tensor types as llama.cpp's Q4_K_M mix
+  qwen3-4b       the same with 36 wider layers; only when it is named
   qwen3.5-0.8b   18 recurrent (gated delta net) and 6 attention layers, Q8_0, 248,320 tokens (the tree's list, filled up)
 """
 
@@ -16,7 +17,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FOLDER = os.path.join(ROOT, "build", "shapes")
 LLAMA = os.environ.get("ASSAY_LLAMA_DIR") or os.path.join(ROOT, "third_party", "llama.cpp")
 SEED = 20261129
-FILES = {"qwen3-0.6b": "random-qwen3-0.6b.Q4_K_M.gguf", "qwen3.5-0.8b": "random-qwen3.5-0.8b.Q8_0.gguf"}
+FILES = {"qwen3-0.6b": "random-qwen3-0.6b.Q4_K_M.gguf", "qwen3-4b": "random-qwen3-4b.Q4_K_M.gguf",
+         "qwen3.5-0.8b": "random-qwen3.5-0.8b.Q8_0.gguf"}
 
 
 def path_of(name):
@@ -98,8 +100,7 @@ class Shape:
         self.writer.close()
 
 
-def make_qwen3(path):
-    width, layers, wide, heads, shared_heads, head = 1024, 28, 3072, 16, 8, 128
+def make_qwen3(path, width=1024, layers=28, wide=3072, heads=16, shared_heads=8, head=128):
     shape = Shape(path, "qwen3", "ggml-vocab-qwen2.gguf", "Qwen-Qwen3-0.6B.jinja")
     shape.numbers(context_length=40960, embedding_length=width, block_count=layers, feed_forward_length=wide,
                   attention__head_count=heads, attention__head_count_kv=shared_heads, attention__key_length=head,
@@ -173,7 +174,12 @@ def recurrent_layer(shape, at, width, states, state, kernel):
     shape.matrix(at + "ssm_out.weight", width, inner, "Q8_0")
 
 
-MAKERS = {"qwen3-0.6b": make_qwen3, "qwen3.5-0.8b": make_qwen35}
+def make_qwen3_4b(path):
+    make_qwen3(path, width=2560, layers=36, wide=9728, heads=32)
+
+
+MAKERS = {"qwen3-0.6b": make_qwen3, "qwen3-4b": make_qwen3_4b, "qwen3.5-0.8b": make_qwen35}
+LARGE = ("qwen3-4b",)  # made only when it is named
 
 
 def make(name):
@@ -187,7 +193,7 @@ def make(name):
 
 
 def main():
-    names = sys.argv[1:] or list(MAKERS)
+    names = sys.argv[1:] or [name for name in MAKERS if name not in LARGE]
     unknown = [name for name in names if name not in MAKERS]
     if unknown:
         sys.exit(f"make_shapes: no shape {unknown[0]!r}; there are: {', '.join(MAKERS)}")

@@ -1,5 +1,6 @@
 # The rooms (docs/architecture.md). Each is a library made of its folder's files; its tests lie beside them as *_test.cc.
-# Files that need llama.cpp (engine/llama_*, server/llama_*, server/http_server, service/open_decider, cli/main, cli/serve_command) are left out
+# Files that need llama.cpp (engine/llama_*, kernels/ggml_*, server/llama_*, server/http_server, service/open_decider,
+# cli/main, cli/serve_command) are left out
 # without it.
 if(BUILD_TESTING)
   find_package(GTest REQUIRED)
@@ -19,7 +20,8 @@ if(NOT TARGET vendor-hash)
 endif()
 target_link_libraries(assay_vendor INTERFACE vendor-hash)
 
-set(ASSAY_NEEDS_LLAMA "/(engine/llama_[a-z_]+|server/(http_server|llama_[a-z_]+)|service/(open_decider|llama_[a-z_]+)|cli/main|cli/serve_command)\\.cc$")
+set(ASSAY_NEEDS_LLAMA
+  "/(engine/llama_[a-z_]+|kernels/ggml_[a-z_]+|server/(http_server|llama_[a-z_]+)|service/(open_decider|llama_[a-z_]+)|cli/main|cli/serve_command)\\.cc$")
 
 # assay_room(<name> <linked targets...>): library assay_<name>, and the test program assay_<name>_test if there are tests.
 function(assay_room room)
@@ -29,7 +31,7 @@ function(assay_room room)
   list(FILTER sources EXCLUDE REGEX "/cli/main\\.cc$")
   if(NOT ASSAY_LLAMA)
     list(FILTER sources EXCLUDE REGEX "${ASSAY_NEEDS_LLAMA}")
-    list(FILTER tests EXCLUDE REGEX "/llama_[a-z_]+_test\\.cc$")
+    list(FILTER tests EXCLUDE REGEX "/(llama|ggml)_[a-z_]+_test\\.cc$")
   endif()
   if(sources)
     add_library(assay_${room} STATIC ${sources})
@@ -49,12 +51,15 @@ endfunction()
 
 assay_room(base assay_vendor)
 assay_room(decision assay_base)
+include(cmake/kernels.cmake)
 if(ASSAY_LLAMA)
-  assay_room(engine assay_base llama-server-impl llama-common llama mtmd)
+  assay_room(kernels assay_base ggml)
+  assay_room(engine assay_base assay_kernels llama-server-impl llama-common llama mtmd)
   # engine/llama_placement.cc wraps llama.cpp's memory, whose classes are in its source folder.
   set_source_files_properties(src/engine/llama_placement.cc PROPERTIES COMPILE_OPTIONS "-isystem;${ASSAY_LLAMA_DIR}/src")
 else()
-  assay_room(engine assay_base)
+  assay_room(kernels assay_base)
+  assay_room(engine assay_base assay_kernels)
 endif()
 assay_room(service assay_decision assay_engine assay_vendor)
 # Bodies of requests may come compressed.

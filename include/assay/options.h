@@ -9,6 +9,14 @@
 
 namespace assay {
 
+// Packed copies of quantised weights, for kernels of this program's own (docs/kernels.md).
+enum class Packing {
+  kAuto,   // on where the memory is free, else panel; off with a GPU or where the CPU has no unit for it (default)
+  kOn,     // once, after loading: fastest, about a byte a weight more memory
+  kPanel,  // piece by piece inside of each product: no memory, slower; products of one row stay with llama.cpp
+  kOff,    // llama.cpp's own kernels
+};
+
 struct ModelOptions {
   std::string path;                  // a GGUF file (the first shard of a split one)
   std::string chat_template;         // Jinja text that replaces the model's own; empty keeps it
@@ -22,6 +30,7 @@ struct ModelOptions {
   // Where a read needs no more than its options' logits, compute those alone instead of the whole vocabulary's.
   bool option_head = true;
   bool extra_buffers = true;  // packed weights (faster); switched off by the start-up check when it crashes
+  Packing packing = Packing::kAuto;
   bool mmap = true;
   bool check_memory = true;  // refuse to load what the free memory cannot hold
   // Called with 0..1 while weights load; may be empty.

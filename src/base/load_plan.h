@@ -6,7 +6,8 @@
 namespace assay {
 
 struct LoadPlan {
-  bool extra_buffers = true;              // whether packed weights may be used
+  bool extra_buffers = true;              // whether llama.cpp's packed weights may be used
+  bool packing = true;                    // and ours
   std::uint64_t memory_needed_bytes = 0;  // estimate for the weights and the decisions
   std::uint64_t memory_free_bytes = 0;
   std::int32_t threads = 1;

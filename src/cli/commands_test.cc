@@ -82,6 +82,8 @@ TEST_F(CommandsTest, ModelFlagsReachTheDeciderOptions) {
                      ModelOptions{}.flash_attention ? "off" : "on",
                      "--cache-tokens",
                      "77",
+                     "--pack",
+                     "panel",
                      "--no-extra-buffers",
                      "--no-mmap",
                      "--chat-template",
@@ -112,6 +114,7 @@ TEST_F(CommandsTest, ModelFlagsReachTheDeciderOptions) {
   EXPECT_NE(options->model.flash_attention, ModelOptions{}.flash_attention);
   EXPECT_EQ(options->model.cache_tokens, 77);
   EXPECT_FALSE(options->model.extra_buffers);
+  EXPECT_EQ(options->model.packing, Packing::kPanel);
   EXPECT_FALSE(options->model.mmap);
   EXPECT_EQ(options->model.chat_template, "{{ x }}");
   EXPECT_EQ(options->readout, Readout::kText);
@@ -171,6 +174,7 @@ TEST_F(CommandsTest, DefaultsAreThoseOfTheLibrary) {
   EXPECT_EQ(options->model.flash_attention, library.model.flash_attention);
   EXPECT_EQ(options->model.cache_tokens, library.model.cache_tokens);
   EXPECT_EQ(options->model.extra_buffers, library.model.extra_buffers);
+  EXPECT_EQ(options->model.packing, library.model.packing);
   EXPECT_EQ(options->model.mmap, library.model.mmap);
   EXPECT_EQ(options->readout, library.readout);
   EXPECT_EQ(options->readout_check, library.readout_check);

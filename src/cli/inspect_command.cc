@@ -57,6 +57,10 @@ void add_machine_lines(const ModelReport& report, const PrefillSpeed& speed, Lin
                                  byte_size(static_cast<double>(report.memory_free_bytes)) + " were free"});
   lines.push_back({"threads", std::to_string(report.threads) +
                                   (report.extra_buffers ? ", packed weights" : ", weights as the file has them")});
+  lines.push_back({"kernels", report.packing == "off" ? "llama.cpp's"
+                                                      : report.packing_unit + ", packing " + report.packing + ", " +
+                                                            byte_size(static_cast<double>(report.packed_bytes)) +
+                                                            " packed in " + fixed(report.packing_seconds, 2) + " s"});
   lines.push_back({"prefill", std::to_string(speed.tokens) + " tokens in " + fixed(speed.ms, 1) + " ms, " +
                                   fixed(speed.tokens_per_second(), 0) + " tokens/s"});
 }
@@ -140,6 +144,10 @@ Value inspect_value(const ModelReport& report, const PrefillSpeed& speed) {
                              {"memory_needed_bytes", count_value(report.memory_needed_bytes)},
                              {"memory_free_bytes", count_value(report.memory_free_bytes)},
                              {"extra_buffers", Value(report.extra_buffers)},
+                             {"packing", Value(report.packing)},
+                             {"packing_unit", Value(report.packing_unit)},
+                             {"packed_bytes", count_value(report.packed_bytes)},
+                             {"packing_seconds", Value(report.packing_seconds)},
                              {"option_head", Value(report.option_head)},
                              {"prefill", Value(Value::Object{{"tokens", int_value(speed.tokens)},
                                                              {"ms", Value(speed.ms)},

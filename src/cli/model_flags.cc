@@ -10,6 +10,12 @@ namespace {
 
 constexpr std::int64_t kInt32Max = std::numeric_limits<std::int32_t>::max();
 
+Packing packing_of(const std::string& name) {
+  if (name == "on") return Packing::kOn;
+  if (name == "panel") return Packing::kPanel;
+  return name == "off" ? Packing::kOff : Packing::kAuto;
+}
+
 void add_engine_options(std::vector<OptionSpec>& out, ModelFlags& flags) {
   out.push_back(with_short_name(
       number_option("threads", "N", "Threads that compute; 0: one for each physical core this process may use",
@@ -32,6 +38,11 @@ void add_engine_options(std::vector<OptionSpec>& out, ModelFlags& flags) {
                               &flags.cache_tokens, 0, 1 << 24));
   out.push_back(on_off_option("option-head", "Whether letters without allowed_mass compute their options' logits alone",
                               &flags.option_head));
+  out.push_back(
+      choice_option("pack",
+                    "Weights packed for kernels of this program's own: on (once, a byte a weight more memory), "
+                    "panel (inside of each product), off (llama.cpp's kernels), auto by free memory",
+                    {"auto", "on", "panel", "off"}, &flags.packing));
   out.push_back(switch_option("no-extra-buffers", "Keep the weights as the file packs them: slower, less memory",
                               &flags.no_extra_buffers));
   out.push_back(switch_option("no-mmap", "Read the file into memory instead of mapping it", &flags.no_mmap));
@@ -97,6 +108,7 @@ Result<DeciderOptions> decider_options(const ModelFlags& flags) {
   out.model.flash_attention = flags.flash_attention;
   out.model.cache_tokens = flags.cache_tokens;
   out.model.extra_buffers = !flags.no_extra_buffers;
+  out.model.packing = packing_of(flags.packing);
   out.model.option_head = flags.option_head;
   out.model.mmap = !flags.no_mmap;
   out.model.check_memory = !flags.no_memory_check;

@@ -20,6 +20,7 @@ struct ModelFlags {
   bool flash_attention = ModelOptions{}.flash_attention;
   std::int32_t cache_tokens = ModelOptions{}.cache_tokens;
   bool option_head = ModelOptions{}.option_head;
+  std::string packing = "auto";
   bool no_extra_buffers = false;
   bool no_mmap = false;
   bool no_memory_check = false;

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "engine/llama_packing.h"
 #include "engine/llama_runtime.h"
 
 namespace assay::engine {
@@ -114,12 +115,14 @@ LlamaDecisionHead::~LlamaDecisionHead() {
 Result<std::unique_ptr<LlamaDecisionHead>> LlamaDecisionHead::open(const ModelOptions& options) {
   start_llama();
   try {
+    prepare_packing(options);
     auto parts = std::make_unique<Parts>();
     parts->params = server_params(options);
     parts->routes = std::make_unique<server_routes>(parts->params, parts->context);
     if (!parts->context.load_model(parts->params)) {
       return Error{ErrorCode::kUnsupportedModel, options.path + " cannot be loaded: " + take_llama_error(), "model"};
     }
+    if (const Result<PackingReport> packing = finish_packing(options, 0); !packing.ok()) return packing.error();
     parts->routes->update_meta(parts->context);
     parts->loop = std::thread([context = &parts->context] { context->start_loop(); });
     return std::unique_ptr<LlamaDecisionHead>(new LlamaDecisionHead(std::move(parts)));

@@ -89,6 +89,17 @@ Result<std::uint64_t> estimate_memory_bytes(const ModelOptions& options) {
   }
 }
 
+// What can only be settled with the weights there.
+Status LlamaModel::finish_load(std::uint64_t memory_needed_bytes) {
+  if (recurrent()) options_.sequences_max = std::min(options_.sequences_max, kRecurrentSequences);
+  memory_needed_bytes_ = memory_needed_bytes;
+  Result<PackingReport> packing = finish_packing(options_, memory_needed_bytes);
+  if (!packing.ok()) return packing.error();
+  packing_ = std::move(packing).value();
+  options_.packing = packing_.mode;
+  return {};
+}
+
 Result<std::unique_ptr<LlamaModel>> LlamaModel::load(const ModelOptions& options) {
   Result<ModelFacts> facts = inspect_gguf(options.path);
   if (!facts.ok()) return facts.error();
@@ -96,6 +107,8 @@ Result<std::unique_ptr<LlamaModel>> LlamaModel::load(const ModelOptions& options
     return Error{ErrorCode::kUnsupportedModel, options.path + " has a vocabulary but no weights.", "model"};
   Result<ModelOptions> settled = settle_options(options, *facts);
   if (!settled.ok()) return settled.error();
+  start_llama();
+  prepare_packing(*settled);
   const Result<std::uint64_t> needed = estimate_memory_bytes(*settled);
   if (!needed.ok()) return needed.error();
   llama_model_params params = model_params(*settled);
@@ -108,9 +121,7 @@ Result<std::unique_ptr<LlamaModel>> LlamaModel::load(const ModelOptions& options
     return Error{ErrorCode::kUnsupportedModel, options.path + " cannot be loaded: " + take_llama_error(), "model"};
   }
   std::unique_ptr<LlamaModel> loaded(new LlamaModel(model, std::move(facts).value(), std::move(settled).value()));
-  if (loaded->recurrent())
-    loaded->options_.sequences_max = std::min(loaded->options_.sequences_max, kRecurrentSequences);
-  loaded->memory_needed_bytes_ = *needed;
+  if (Status done = loaded->finish_load(*needed); !done.ok()) return done.error();
   return loaded;
 }
 
@@ -125,16 +136,15 @@ Result<std::unique_ptr<LlamaModel>> LlamaModel::load_vocabulary(const std::strin
   return std::unique_ptr<LlamaModel>(new LlamaModel(model, std::move(facts).value(), ModelOptions{.path = path}));
 }
 
-Result<std::unique_ptr<LlamaModel>> LlamaModel::adopt(const ModelOptions& options, llama_model* model) {
+Result<std::unique_ptr<LlamaModel>> LlamaModel::adopt(const ModelOptions& options, llama_model* model,
+                                                      std::uint64_t memory_needed_bytes) {
   Result<ModelFacts> facts = inspect_gguf(options.path);
   if (!facts.ok()) return facts.error();
   Result<ModelOptions> settled = settle_options(options, *facts);
   if (!settled.ok()) return settled.error();
   std::unique_ptr<LlamaModel> adopted(new LlamaModel(model, std::move(facts).value(), std::move(settled).value()));
   adopted->owns_weights_ = false;
-  if (adopted->recurrent()) {
-    adopted->options_.sequences_max = std::min(adopted->options_.sequences_max, kRecurrentSequences);
-  }
+  if (Status done = adopted->finish_load(memory_needed_bytes); !done.ok()) return done.error();
   return adopted;
 }
 

@@ -9,6 +9,7 @@
 #include "assay/error.h"
 #include "assay/options.h"
 #include "engine/decoder.h"
+#include "engine/llama_packing.h"
 
 struct llama_model;
 struct llama_vocab;
@@ -45,9 +46,11 @@ class LlamaModel {
   static Result<std::unique_ptr<LlamaModel>> load(const ModelOptions& options);
   // The vocabulary alone, also of a file without weights: for tests and tools.
   static Result<std::unique_ptr<LlamaModel>> load_vocabulary(const std::string& path);
-  // Weights that somebody else has loaded from options.path and frees after this is gone. Errors: those of
-  // inspect_gguf() and settle_options(). REQUIRES: model != nullptr.
-  static Result<std::unique_ptr<LlamaModel>> adopt(const ModelOptions& options, llama_model* model);
+  // Weights that somebody else has loaded from options.path, after prepare_packing(), and frees after this is gone.
+  // Packs them. Errors: those of inspect_gguf(), settle_options() and finish_packing(). REQUIRES: model != nullptr, and
+  // nothing computes with it yet.
+  static Result<std::unique_ptr<LlamaModel>> adopt(const ModelOptions& options, llama_model* model,
+                                                   std::uint64_t memory_needed_bytes);
   ~LlamaModel();
   LlamaModel(const LlamaModel&) = delete;
   LlamaModel& operator=(const LlamaModel&) = delete;
@@ -62,6 +65,7 @@ class LlamaModel {
   std::int32_t trained_context_tokens() const;
   bool recurrent() const;
   std::uint64_t memory_needed_bytes() const { return memory_needed_bytes_; }
+  const PackingReport& packing() const { return packing_; }
 
   // A context of its own on these weights. `option_head`: with option_logit(), where the file allows it. REQUIRES: this
   // outlives it. Errors: kOutOfMemory.
@@ -71,11 +75,14 @@ class LlamaModel {
   LlamaModel(llama_model* model, ModelFacts facts, ModelOptions options)
       : model_(model), facts_(std::move(facts)), options_(std::move(options)) {}
 
+  Status finish_load(std::uint64_t memory_needed_bytes);
+
   llama_model* const model_;
   bool owns_weights_ = true;
   const ModelFacts facts_;
   ModelOptions options_;
   std::uint64_t memory_needed_bytes_ = 0;
+  PackingReport packing_;
 };
 
 }  // namespace assay::engine

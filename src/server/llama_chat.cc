@@ -287,6 +287,7 @@ Status LlamaChat::load(const LlamaLoad& load, ComputeGate& gate) {
   // What llama.cpp leaves free on a GPU when it fits its context to what is there.
   for (std::size_t& target : params.fit_params_target) target += load.plan.memory_needed_bytes;
   if (params.model_alias.empty()) params.model_alias.insert(load.model_name);
+  params.warmup = false;  // nothing may compute before the weights are packed
   parts.gate = &gate;
   parts.stuck_seconds = load.stuck_seconds;
   try {

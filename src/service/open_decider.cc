@@ -22,6 +22,7 @@
 #include "engine/llama_start_check.h"
 #include "service/check_file.h"
 #include "service/llama_head_decider.h"
+#include "service/llama_load_check.h"
 #include "service/local_decider.h"
 #include "service/readout_choice.h"
 #include "service/snapshot_files.h"
@@ -67,66 +68,7 @@ ModelReport report_of_file(const DeciderOptions& options, const engine::ModelFac
   return report;
 }
 
-// Everything that would change what the checks find.
-std::string check_settings(const DeciderOptions& options, const std::string& chat_template) {
-  std::string texts = chat_template;
-  for (const decision::SelfCheckRow& row : decision::self_check_rows()) {
-    const Question question{.id = "check", .text = row.question, .type = row.type, .options = row.options};
-    for (const decision::Prompt& prompt :
-         {decision::letters_prompt(Value(row.state), question, decision::label_codes()),
-          decision::text_prompt(Value(row.state), question)}) {
-      texts += prompt.version + prompt.system + prompt.user + prompt.base_cue;
-    }
-    for (const Option& option : row.options) texts += decision::option_text(question, option) + "\n";
-    texts += std::to_string(row.expected);
-  }
-  return std::string(ASSAY_VERSION) + " prompts " + sha256_hex(texts).substr(0, 16) +
-         (options.model.flash_attention ? " flash_attention" : "");
-}
-
-Error no_survival(const std::string& path) {
-  return {ErrorCode::kUnsupportedModel,
-          "A trial decode of " + path + " does not survive on this machine; see `assay doctor`.", "model"};
-}
-
-// 1. Loads, and loads again without extra buffers when a trial decode does not go well with them.
-Result<std::unique_ptr<engine::LlamaModel>> load_checked(DeciderOptions& options, CheckRecord& record,
-                                                         std::vector<std::string>& warnings) {
-  using engine::StartCheck;
-  const bool wanted_extra_buffers = options.model.extra_buffers;
-  const bool known = record.start_check_machine == engine::start_check_machine();
-  if (known && !record.extra_buffers) options.model.extra_buffers = false;
-  Result<std::unique_ptr<engine::LlamaModel>> model = engine::LlamaModel::load(options.model);
-  if (!model.ok() || known || !options.start_check) return model;
-  StartCheck outcome = engine::try_decode_in_child(**model);
-  if (outcome == StartCheck::kSkipped) return model;
-  if (outcome != StartCheck::kPassed && options.model.extra_buffers) {
-    const StartCheck with_extra_buffers = outcome;
-    options.model.extra_buffers = false;
-    model = std::unique_ptr<engine::LlamaModel>();  // frees the first copy before the second is loaded
-    model = engine::LlamaModel::load(options.model);
-    if (!model.ok()) return model;
-    outcome = engine::try_decode_in_child(**model);
-    if (outcome == StartCheck::kPassed) {
-      warnings.push_back(std::string("With packed weights a trial decode ") +
-                         (with_extra_buffers == StartCheck::kDied ? "did not survive" : "gave no numbers") +
-                         " on this machine, so they are off (slower).");
-    }
-  }
-  if (outcome == StartCheck::kDied) return no_survival(options.model.path);
-  if (outcome == StartCheck::kNonfinite) {
-    warnings.emplace_back(
-        "A trial decode gave no numbers: the model's weights are broken. Requests will fail with nonfinite_logits.");
-    return model;
-  }
-  // What the user switched off says nothing about what works.
-  if (!wanted_extra_buffers) return model;
-  record.start_check_machine = engine::start_check_machine();
-  record.extra_buffers = options.model.extra_buffers;
-  return model;
-}
-
-// 2. What the model and its template are.
+// What the model and its template are.
 void describe(const engine::LlamaModel& model, const engine::TemplateFacts& tmpl, const CheckRecord& record,
               ModelReport& report) {
   report.sha256 = record.model_sha256;
@@ -139,6 +81,10 @@ void describe(const engine::LlamaModel& model, const engine::TemplateFacts& tmpl
   report.recurrent = model.recurrent();
   report.memory_needed_bytes = model.memory_needed_bytes();
   report.extra_buffers = model.options().extra_buffers;
+  report.packing = engine::packing_name(model.packing().mode);
+  report.packing_unit = model.packing().unit;
+  report.packed_bytes = model.packing().bytes;
+  report.packing_seconds = model.packing().seconds;
   report.chat_template = tmpl.source;
   report.system_role = tmpl.system_role ? "kept" : "folded into the user turn";
   if (tmpl.source == "none") report.system_role = "none";
@@ -159,6 +105,7 @@ std::map<std::string, std::string> bit_settings(const engine::LlamaModel& model,
   std::map<std::string, std::string> settings = {{"threads", std::to_string(options.threads)},
                                                  {"flash_attention", options.flash_attention ? "on" : "off"},
                                                  {"extra_buffers", options.extra_buffers ? "on" : "off"},
+                                                 {"packing", engine::packing_name(options.packing)},
                                                  {"gpu_layers", std::to_string(options.gpu_layers)},
                                                  {"chat_template", sha256_hex(chat_template)}};
   // What is computed side by side with recurrent layers depends on the room there is.
@@ -265,35 +212,6 @@ Result<std::unique_ptr<Decider>> open_head(const DeciderOptions& options, const 
       std::make_unique<service::LlamaHeadDecider>(std::move(head).value(), options.limits, std::move(report)));
 }
 
-// What is kept of earlier checks of this file, and what must be the same for it to count.
-struct Record {
-  std::string settings;
-  std::string chat_template;
-  std::optional<CheckRecord> stored;
-  CheckRecord now;
-};
-
-Record read_record(const DeciderOptions& options, const engine::ModelFacts& facts) {
-  Record out;
-  out.chat_template = options.model.chat_template.empty() ? facts.chat_template : options.model.chat_template;
-  out.settings = check_settings(options, out.chat_template);
-  out.stored = service::read_check_file(options.model.path, options.check_dir, out.settings);
-  out.now = out.stored ? *out.stored : service::new_check_record(options.model.path, out.settings);
-  return out;
-}
-
-void keep_record(const DeciderOptions& options, const Record& record) {
-  const std::optional<CheckRecord>& before = record.stored;
-  const CheckRecord& now = record.now;
-  if (before && now.has_readout == before->has_readout && now.bits_key == before->bits_key &&
-      now.start_check_machine == before->start_check_machine) {
-    return;
-  }
-  if (!service::write_check_file(options.model.path, options.check_dir, now)) {
-    log_line(LogLevel::kInfo, "no folder to keep the check's result in; it will be made again at the next start");
-  }
-}
-
 std::unique_ptr<engine::Scheduler> make_scheduler(const DeciderOptions& options, ComputeGate* gate,
                                                   engine::PrefixStore* store,
                                                   std::unique_ptr<engine::Decoder> decoder) {
@@ -311,50 +229,25 @@ std::unique_ptr<engine::Scheduler> make_scheduler(const DeciderOptions& options,
 
 namespace service {
 
-Result<LoadPlan> plan_load(const DeciderOptions& options) {
-  const Result<engine::ModelFacts> facts = engine::inspect_gguf(options.model.path);
-  if (!facts.ok()) return facts.error();
-  const Result<ModelOptions> settled = engine::settle_options(options.model, *facts);
-  if (!settled.ok()) return settled.error();
-  const Result<std::uint64_t> needed = engine::estimate_memory_bytes(*settled);
-  if (!needed.ok()) return needed.error();
-  LoadPlan plan = {.extra_buffers = options.model.extra_buffers,
-                   .memory_needed_bytes = *needed,
-                   .memory_free_bytes = engine::machine_memory().free_bytes,
-                   .threads = settled->threads,
-                   .context_tokens = settled->context_tokens,
-                   .has_head = !facts->decision_head.empty()};
-  if (plan.has_head) return plan;
-  Record record = read_record(options, *facts);
-  const bool known = record.now.start_check_machine == engine::start_check_machine();
-  if (known) plan.extra_buffers = plan.extra_buffers && record.now.extra_buffers;
-  if (known || !options.start_check) return plan;
-  DeciderOptions tried = options;
-  std::vector<std::string> warnings;
-  const Result<std::unique_ptr<engine::LlamaModel>> model = load_checked(tried, record.now, warnings);
-  if (!model.ok()) return model.error();
-  for (const std::string& warning : warnings) log_line(LogLevel::kWarn, warning);
-  keep_record(options, record);
-  plan.extra_buffers = tried.model.extra_buffers;
-  return plan;
-}
-
 Result<std::unique_ptr<Decider>> open_decider(DeciderOptions options, const SharedWeights& shared) {
   const Result<engine::ModelFacts> facts = engine::inspect_gguf(options.model.path);
   if (!facts.ok()) return facts.error();
   ModelReport report = report_of_file(options, *facts);
   if (!facts->decision_head.empty()) return open_head(options, *facts, std::move(report));
-  Record record = read_record(options, *facts);
+  LoadRecord record = read_record(options, *facts);
   const bool is_shared = shared.model != nullptr;
-  if (is_shared) options.model.extra_buffers = shared.plan.extra_buffers;
-  Result<std::unique_ptr<engine::LlamaModel>> model = is_shared ? engine::LlamaModel::adopt(options.model, shared.model)
-                                                                : load_checked(options, record.now, report.warnings);
+  if (is_shared) {
+    options.model.extra_buffers = shared.plan.extra_buffers;
+    if (!shared.plan.packing) options.model.packing = Packing::kOff;
+  }
+  Result<std::unique_ptr<engine::LlamaModel>> model =
+      is_shared ? engine::LlamaModel::adopt(options.model, shared.model, shared.plan.memory_needed_bytes)
+                : load_checked(options, record.now, report.warnings);
   if (!model.ok()) return model.error();
   Result<std::unique_ptr<engine::LlamaEncoder>> encoder =
       engine::LlamaEncoder::open((*model)->vocabulary(), record.chat_template, !options.model.chat_template.empty());
   if (!encoder.ok()) return encoder.error();
   describe(**model, (*encoder)->facts(), record.now, report);
-  if (is_shared) report.memory_needed_bytes = shared.plan.memory_needed_bytes;
   Result<std::unique_ptr<engine::Decoder>> decoder = checked_decoder(**model, record.now, report);
   if (!decoder.ok()) return decoder.error();
   report.layout = options.layout;

@@ -48,10 +48,11 @@ def values_of(result):
             "prior_log_probs": [round(option["prior_log_prob"], 6) for option in options]}
 
 
-def cpu_code():
+def cpu_code(server):
     """What decides about the last bits of a number, beside the model."""
     build = json.loads(harness.run("version", "--json").stdout)
-    return {key: build[key] for key in ("llama_version", "compiler", "cpu_features")}
+    code = {key: build[key] for key in ("llama_version", "compiler", "cpu_features")}
+    return dict(code, packing_unit=server.get("/v1/models").json()["data"][0]["meta"]["packing_unit"])
 
 
 def main():
@@ -59,7 +60,7 @@ def main():
     try:
         model = server.get("/v1/models").json()["data"][0]["meta"]["sha256"]
         with open(PATH, "w", encoding="utf-8") as file:
-            file.write(json.dumps({"model_sha256": model, "cpu_code": cpu_code()}) + "\n")
+            file.write(json.dumps({"model_sha256": model, "cpu_code": cpu_code(server)}) + "\n")
             for name, body in requests():
                 reply = server.post(body)
                 if reply.status != 200:

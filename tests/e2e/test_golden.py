@@ -33,7 +33,7 @@ class Golden(unittest.TestCase):
         model = self.server.get("/v1/models").json()["data"][0]["meta"].get("sha256")
         if model != head["model_sha256"]:
             self.skipTest("the stored values are of the default model, and this is another one")
-        self.same_code = head["cpu_code"] == make_golden.cpu_code()
+        self.same_code = head["cpu_code"] == make_golden.cpu_code(self.server)
 
     def test_case_7_stored_log_probabilities(self):
         self.assertGreaterEqual(len(self.entries), 12)

@@ -9,8 +9,9 @@ ROOMS = {
     "assay": {"assay"},
     "base": {"assay/error.h", "base"},
     "decision": {"assay", "base", "decision"},
-    "engine": {"assay/build.h", "assay/engine_stats.h", "assay/options.h", "assay/error.h", "base", "engine"},
-    "kernels": {"base", "kernels", "engine/kernels"},
+    "engine": {"assay/build.h", "assay/engine_stats.h", "assay/options.h", "assay/error.h", "base", "engine",
+               "kernels"},
+    "kernels": {"assay/error.h", "base", "kernels"},
     "service": {"assay", "base", "decision", "engine", "service"},
     "server": {"assay", "base", "server"},
     "cli": {"assay", "base", "server", "cli"},
@@ -24,7 +25,7 @@ JOINT = "src/cli/main.cc"
 THIRD_PARTIES = {
     "llama.cpp": (r"(llama|llama-cpp|gguf|chat|common|sampling|arg|log|speculative|ngram-\w+|fit)\.h|ggml[\w-]*\.h"
                   r"|mtmd[\w-]*\.h|server-[\w-]+\.h|(jinja|llama\.cpp)/.*",
-                  (r"src/engine/llama_\w+\.cc", r"src/server/llama_\w+\.cc", r"bench/.*")),
+                  (r"src/engine/llama_\w+\.cc", r"src/server/llama_\w+\.cc", r"src/kernels/ggml_\w+\.cc", r"bench/.*")),
     "cpp-httplib": (r"cpp-httplib/.*", (r"src/server/http_(server|protocol)\.cc",)),
     "zlib or zstd": (r"(zlib|zstd)\.h", (r"src/server/(body_encoding|event_stream)(_test)?\.cc",
                                          r"src/cli/gzip_file\.cc")),

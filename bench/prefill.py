@@ -1,0 +1,148 @@
+"""Prefill, tokens per second: llama.cpp's own kernels, ik_llama.cpp, and ours on packed weights, in turns.
+
+  MODEL, N tokens   plain decodes of one prompt: rates of the sides, ours over each of them
+  MODEL, load       seconds from the file to the first decode, packing in them, memory at its height
+  unit              what the arithmetic unit itself gives, by a product that stays in the caches, and a whole one
+
+Sizes 32, 64, 256 and 1,024. Models: default; gemma (ASSAY_BENCH_GEMMA names a gemma-3-270m Q4_K_M file, else left out); qwen3-0.6b
+and qwen3-4b, random weights (the 4B file, 2.5 GB, is made when it is named by --only or ASSAY_BENCH_MODELS). --only chooses models;
+--quick: the default model, fewer repetitions. ik_llama.cpp is built by bench/build_ik.py; without it its columns are left out.
+Sides take turns: A B A B in one run, on all usable cores. Shapes are looked for in ASSAY_BENCH_SHAPES too.
+"""
+
+import json
+import os
+import subprocess
+
+import build_ik
+import make_shapes
+
+import _frame
+
+PROGRAM = os.path.join(os.path.dirname(_frame.BINARY), "prefill_tokens")
+UNIT_PROGRAM = os.path.join(os.path.dirname(_frame.BINARY), "kernels_bench")
+SIZES = (32, 64, 256, 1024)
+# Ours over llama.cpp's at these sizes on a machine with AVX-512 VNNI.
+GOALS = {("default", 256): 4.5, ("qwen3-0.6b", 256): 1.9, ("qwen3-0.6b", 1024): 2.0, ("qwen3-4b", 256): 2.1}
+
+
+def threads():
+    return len(os.sched_getaffinity(0))
+
+
+def chosen_models(bench):
+    names = bench.only or os.environ.get("ASSAY_BENCH_MODELS", "").split(",")
+    names = [name for name in names if name] or ["default", "gemma", "qwen3-0.6b"]
+    return names[:1] if bench.quick and not bench.only else names
+
+
+def path_of(bench, name):
+    """The model's file, made first when it is a shape; nothing when it cannot be had."""
+    if name == "default":
+        return _frame.MODEL
+    if name == "gemma":
+        return os.environ.get("ASSAY_BENCH_GEMMA")
+    file = make_shapes.FILES.get(name)
+    if file is None:
+        raise RuntimeError(f"no model {name!r}; there are default, gemma, {', '.join(make_shapes.FILES)}")
+    other = os.path.join(os.environ.get("ASSAY_BENCH_SHAPES", ""), file)
+    if os.path.exists(other):
+        return other
+    if not os.path.exists(make_shapes.path_of(name)):
+        bench.say(f"making {file}")
+        python = os.path.join(_frame.ROOT, "third_party", "venv", "bin", "python")
+        subprocess.run([python, make_shapes.__file__, name], check=True, stdout=subprocess.DEVNULL)
+    return make_shapes.path_of(name)
+
+
+def measure(model, packing, repeats, sizes):
+    """One process of ours: what was loaded, and the rates of each size."""
+    command = [PROGRAM, model, packing, str(threads()), str(repeats), *map(str, sizes)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=_frame.environment())
+    if done.returncode != 0:
+        raise RuntimeError(f"prefill_tokens ended with {done.returncode}: {done.stderr.strip()[-300:]}")
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    rates = {line["tokens"]: [line["tokens"] / s for s in line["seconds"]] for line in lines if "tokens" in line}
+    return dict(lines[0], **lines[-1]), rates
+
+
+def measure_ik(model, repeats, sizes):
+    command = [build_ik.PROGRAM, "-m", model, "-n", "0", "-p", ",".join(map(str, sizes)), "-r", str(repeats), "-t",
+               str(threads()), "-fa", "1", "-o", "json"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    if done.returncode != 0:
+        raise RuntimeError(f"ik_llama.cpp's llama-bench ended with {done.returncode}")
+    return {row["n_prompt"]: row["samples_ts"] for row in json.loads(done.stdout)}
+
+
+def add(into, rates):
+    for size, samples in rates.items():
+        into.setdefault(size, []).extend(samples)
+
+
+def ratio(ours, theirs):
+    """Of the means, with the spread of pairs in order."""
+    return _frame.numbers([a / b for a, b in zip(ours, theirs)], "")
+
+
+def model_rows(bench, name, model, sizes):
+    repeats = bench.times(3, 2)
+    sides = {"llama.cpp": {}, "ik": {}, "ours": {}}
+    loads = {"off": [], "on": []}
+    with_ik = os.path.exists(build_ik.PROGRAM)
+    for turn in (1, 2):
+        bench.say(f"{name}, turn {turn} of 2")
+        for packing, side in (("off", "llama.cpp"), ("on", "ours")):
+            facts, rates = measure(model, packing, repeats, sizes)
+            loads[packing].append(facts)
+            add(sides[side], rates)
+            if packing == "off" and with_ik:
+                add(sides["ik"], measure_ik(model, repeats, sizes))
+    flags = [f"-t {threads()}", f"unit {loads['on'][0]['unit'] or 'none'}"]
+    for size in sizes:
+        metrics = {side: _frame.numbers(rates[size], "tokens/s") for side, rates in sides.items() if size in rates}
+        metrics["ours/llama.cpp"] = ratio(sides["ours"][size], sides["llama.cpp"][size])
+        goal = GOALS.get((name, size))
+        if goal is not None and not bench.quick:
+            metrics["ours/llama.cpp"].update(goal=goal, reached=metrics["ours/llama.cpp"]["mean"] >= goal)
+        if with_ik:
+            metrics["ours/ik"] = ratio(sides["ours"][size], sides["ik"][size])
+        bench.row(f"{name}, {size} tokens", metrics, flags, model)
+    bench.row(f"{name}, load", {
+        "llama.cpp": _frame.numbers([f["load_seconds"] for f in loads["off"]], "s"),
+        "ours": _frame.numbers([f["load_seconds"] for f in loads["on"]], "s"),
+        "packing": _frame.numbers([f["packing_seconds"] for f in loads["on"]], "s"),
+        "packed": _frame.numbers([loads["on"][0]["packed_bytes"] / 2**20], "MiB"),
+        "peak, llama.cpp": _frame.numbers([f["peak_mebibytes"] for f in loads["off"]], "MiB"),
+        "peak, ours": _frame.numbers([f["peak_mebibytes"] for f in loads["on"]], "MiB")}, flags, model)
+    bench.show()
+
+
+def unit_rows(bench):
+    done = subprocess.run([UNIT_PROGRAM, str(threads()), "3" if bench.quick else "8"], stdout=subprocess.PIPE, text=True,
+                          env=_frame.environment())
+    if done.returncode != 0:
+        raise RuntimeError(f"kernels_bench ended with {done.returncode}")
+    for line in done.stdout.splitlines():
+        row = json.loads(line)
+        metrics = {"rate": _frame.numbers([row["tops"]], "TOP/s")}
+        if "share" in row:
+            metrics["share of the limit"] = _frame.numbers([row["share"]], "")
+        bench.row(f"unit {row['unit']}, {row['what']}", metrics, [f"-t {threads()}"])
+    bench.show()
+
+
+def run(bench):
+    for path in (PROGRAM, UNIT_PROGRAM):
+        if not os.path.exists(path):
+            raise _frame.Skip(f"no {os.path.relpath(path, _frame.ROOT)}: cmake --build build/release")
+    if not os.path.exists(build_ik.PROGRAM):
+        bench.say("ik_llama.cpp is left out: bench/build_ik.py builds it")
+    sizes = SIZES[1:3] if bench.quick else SIZES
+    unit_rows(bench)
+    for name in chosen_models(bench):
+        model = path_of(bench, name)
+        if not model or not os.path.exists(model):
+            bench.say(f"{name} is left out: no file")
+            continue
+        model_rows(bench, name, model, sizes)

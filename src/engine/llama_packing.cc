@@ -1,0 +1,81 @@
+#include "engine/llama_packing.h"
+
+#include <ggml-backend.h>
+
+#include <chrono>
+
+#include "base/log.h"
+#include "engine/llama_runtime.h"
+#include "kernels/ggml_device.h"
+
+namespace assay::engine {
+namespace {
+
+bool has_gpu() {
+  return ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_GPU) != nullptr ||
+         ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_IGPU) != nullptr;
+}
+
+// Weights as the file has them are asked for, or are all that works here.
+bool is_off(const ModelOptions& options) {
+  if (!kernels::device_is_worth_it() || options.packing == Packing::kOff) return true;
+  return options.packing == Packing::kAuto && (!options.extra_buffers || (has_gpu() && options.gpu_layers != 0));
+}
+
+std::string mebibytes(std::uint64_t bytes) { return std::to_string(bytes / (1024 * 1024)) + " MiB"; }
+
+}  // namespace
+
+const char* packing_name(Packing packing) {
+  switch (packing) {
+    case Packing::kAuto:
+      return "auto";
+    case Packing::kOn:
+      return "on";
+    case Packing::kPanel:
+      return "panel";
+    case Packing::kOff:
+      return "off";
+  }
+  return "off";
+}
+
+void prepare_packing(const ModelOptions& options) {
+  kernels::use_kernels(is_off(options)                      ? kernels::PackMode::kOff
+                       : options.packing == Packing::kPanel ? kernels::PackMode::kPanel
+                                                            : kernels::PackMode::kOn);
+}
+
+Result<PackingReport> finish_packing(const ModelOptions& options, std::uint64_t needed_bytes) {
+  if (is_off(options)) return PackingReport{};
+  const kernels::PackTotals wanted = kernels::unpacked_totals();
+  PackingReport report{.mode = Packing::kPanel, .unit = kernels::unit_name()};
+  if (wanted.tensors == 0) return PackingReport{};  // no weights of a kind that can be packed
+  const std::uint64_t free_bytes = machine_memory().free_bytes;
+  const bool fits = wanted.packed_bytes + needed_bytes <= free_bytes;
+  if (options.packing == Packing::kPanel || (options.packing == Packing::kAuto && !fits)) return report;
+  if (options.check_memory && !fits) {
+    return Error{ErrorCode::kOutOfMemory,
+                 "Packed weights take " + mebibytes(wanted.packed_bytes) + " beside the " + mebibytes(needed_bytes) +
+                     " of the model and " + mebibytes(free_bytes) + " are free; take packing panel or off.",
+                 "packing"};
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  const std::string what = std::to_string(wanted.tensors) + " weights (" + mebibytes(wanted.packed_bytes) + ")";
+  int tenths = 0;
+  const bool packed = kernels::pack_weights(options.threads, [&](float share) {
+    if (static_cast<int>(share * 10) <= tenths) return;
+    tenths = static_cast<int>(share * 10);
+    log_line(LogLevel::kDebug, "packing " + what + ": " + std::to_string(tenths * 10) + " %");
+  });
+  if (!packed) {
+    return Error{ErrorCode::kOutOfMemory, "No memory for packed weights; take packing panel or off.", "packing"};
+  }
+  report.mode = Packing::kOn;
+  report.bytes = wanted.packed_bytes;
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  log_line(LogLevel::kInfo, "packed " + what + " for " + report.unit + " in " + std::to_string(report.seconds) + " s");
+  return report;
+}
+
+}  // namespace assay::engine

@@ -1,0 +1,32 @@
+#pragma once
+// Which of a model's weights this program's own kernels compute (src/kernels): settled before a model loads, done
+// after.
+
+#include <cstdint>
+#include <string>
+
+#include "assay/error.h"
+#include "assay/options.h"
+
+namespace assay::engine {
+
+// "auto", "on", "panel", "off".
+const char* packing_name(Packing packing);
+
+struct PackingReport {
+  Packing mode = Packing::kOff;  // never kAuto
+  std::string unit;              // "avx512-vnni"; empty when off
+  std::uint64_t bytes = 0;       // of packed copies
+  double seconds = 0;            // that packing took
+};
+
+// Before llama.cpp loads: says to ggml what it may offer for this model's weights. With kAuto that is decided
+// afterwards. Off where a GPU computes or the CPU has no unit that is worth it. REQUIRES: start_llama().
+void prepare_packing(const ModelOptions& options);
+
+// After loading, before anything computes: packs. `needed_bytes`: what the model takes without packed copies; kAuto
+// packs where both fit into the free memory, else weights are packed panel by panel in each product. Errors:
+// kOutOfMemory.
+Result<PackingReport> finish_packing(const ModelOptions& options, std::uint64_t needed_bytes);
+
+}  // namespace assay::engine

@@ -1,0 +1,287 @@
+#include "kernels/ggml_device.h"
+
+#include <ggml-alloc.h>
+#include <ggml-backend.h>
+#include <ggml.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "kernels/attention.h"
+
+namespace assay::kernels {
+namespace {
+
+struct Deleters {
+  void operator()(ggml_context* context) const { ggml_free(context); }
+  void operator()(ggml_backend* backend) const { ggml_backend_free(backend); }
+  void operator()(ggml_backend_buffer* buffer) const { ggml_backend_buffer_free(buffer); }
+};
+template <typename T>
+using Owned = std::unique_ptr<T, Deleters>;
+
+using Floats = std::vector<float>;
+
+Floats random_floats(std::int64_t count, std::uint32_t seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal(0, 1);
+  Floats out(static_cast<std::size_t>(count));
+  for (float& x : out) x = normal(random);
+  return out;
+}
+
+Owned<ggml_context> new_context() {
+  return Owned<ggml_context>(ggml_init({.mem_size = 1 << 20, .mem_buffer = nullptr, .no_alloc = true}));
+}
+
+// Two matrices in one of our buffers, as llama.cpp would place them.
+class Weights {
+ public:
+  Weights(ggml_type type, std::int64_t depth, std::int64_t columns, std::uint32_t seed) : context_(new_context()) {
+    for (ggml_tensor*& tensor : tensors_) tensor = ggml_new_tensor_2d(context_.get(), type, depth, columns);
+    ggml_backend_dev_t device = ggml_backend_dev_by_name("Assay");
+    buffer_.reset(ggml_backend_alloc_ctx_tensors_from_buft(context_.get(), ggml_backend_dev_buffer_type(device)));
+    ggml_backend_buffer_set_usage(buffer_.get(), GGML_BACKEND_BUFFER_USAGE_WEIGHTS);
+    set(0, seed);
+    set(1, seed + 1);
+  }
+  void set(std::size_t which, std::uint32_t seed) {
+    ggml_tensor* const tensor = tensors_[which];
+    const Floats floats = random_floats(ggml_nelements(tensor), seed);
+    std::vector<std::byte> bytes(ggml_nbytes(tensor));
+    const Floats importance(static_cast<std::size_t>(tensor->ne[0]), 1.0F);
+    ggml_quantize_chunk(tensor->type, floats.data(), bytes.data(), 0, tensor->ne[1], tensor->ne[0], importance.data());
+    ggml_backend_tensor_set(tensor, bytes.data(), 0, bytes.size());
+  }
+  ggml_tensor* operator[](std::size_t which) const { return tensors_[which]; }
+
+ private:
+  Owned<ggml_context> context_;
+  Owned<ggml_backend_buffer> buffer_;
+  ggml_tensor* tensors_[2] = {};
+};
+
+Owned<ggml_backend> our_backend(int threads) {
+  Owned<ggml_backend> backend(ggml_backend_dev_init(ggml_backend_dev_by_name("Assay"), nullptr));
+  // As llama.cpp does it: the CPU's code may be a module.
+  ggml_backend_reg_t registry = ggml_backend_dev_backend_reg(ggml_backend_get_device(backend.get()));
+  reinterpret_cast<ggml_backend_set_n_threads_t>(
+      ggml_backend_reg_get_proc_address(registry, "ggml_backend_set_n_threads"))(backend.get(), threads);
+  return backend;
+}
+
+Owned<ggml_backend> plain_backend() {
+  return Owned<ggml_backend>(ggml_backend_init_by_type(GGML_BACKEND_DEVICE_TYPE_CPU, nullptr));
+}
+
+// relu(w0 x) + w1 x: two products of the same rows with something between them.
+Floats compute(ggml_backend* backend, const Weights& weights, const Floats& x, std::int64_t rows,
+               std::int64_t planes = 1) {
+  const Owned<ggml_context> context = new_context();
+  const std::int64_t depth = weights[0]->ne[0];
+  ggml_tensor* const input = ggml_new_tensor_3d(context.get(), GGML_TYPE_F32, depth, rows / planes, planes);
+  ggml_tensor* const first = ggml_relu(context.get(), ggml_mul_mat(context.get(), weights[0], input));
+  ggml_tensor* const sum = ggml_add(context.get(), first, ggml_mul_mat(context.get(), weights[1], input));
+  ggml_cgraph* const graph = ggml_new_graph(context.get());
+  ggml_build_forward_expand(graph, sum);
+  const Owned<ggml_backend_buffer> buffer(ggml_backend_alloc_ctx_tensors(context.get(), backend));
+  ggml_backend_tensor_set(input, x.data(), 0, ggml_nbytes(input));
+  EXPECT_EQ(ggml_backend_graph_compute(backend, graph), GGML_STATUS_SUCCESS);
+  Floats out(static_cast<std::size_t>(ggml_nelements(sum)));
+  ggml_backend_tensor_get(sum, out.data(), 0, ggml_nbytes(sum));
+  return out;
+}
+
+bool same_bits(const Floats& a, const Floats& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+double relative_difference(const Floats& a, const Floats& b) {
+  double difference = 0;
+  double size = 0;
+  for (std::size_t i = 0; i < a.size(); i++) {
+    difference += (double{a[i]} - b[i]) * (double{a[i]} - b[i]);
+    size += double{b[i]} * b[i];
+  }
+  return std::sqrt(difference / size);
+}
+
+class DeviceTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!device_is_worth_it()) GTEST_SKIP() << "only the scalar unit works here, so there is no device";
+    static const bool loaded = (ggml_backend_load_all(), true);
+    ASSERT_TRUE(loaded);
+    use_kernels(PackMode::kOn);
+  }
+  void TearDown() override { use_kernels(PackMode::kOff); }
+};
+
+const std::vector<ggml_type> kTypes = {
+    GGML_TYPE_Q4_0, GGML_TYPE_Q4_1, GGML_TYPE_Q5_0, GGML_TYPE_Q5_1,   GGML_TYPE_Q8_0,   GGML_TYPE_Q2_K, GGML_TYPE_Q3_K,
+    GGML_TYPE_Q4_K, GGML_TYPE_Q5_K, GGML_TYPE_Q6_K, GGML_TYPE_IQ4_NL, GGML_TYPE_IQ4_XS, GGML_TYPE_MXFP4};
+
+TEST_F(DeviceTest, EachTypeIsComputedCloseToItsOwnValues) {
+  for (const ggml_type type : kTypes) {
+    const Weights weights(type, 512, 100, 1);
+    EXPECT_TRUE(is_ours(*weights[0])) << ggml_type_name(type);
+    const Floats x = random_floats(512 * 33, 2);
+    const Floats before = compute(plain_backend().get(), weights, x, 33);
+    ASSERT_TRUE(pack_weights(2, {}));
+    ASSERT_NE(packed_copy(*weights[0]), nullptr);
+    const Floats ours = compute(our_backend(2).get(), weights, x, 33);
+    // Both round activations to 8 bits; ours rounds the weights to 8 bits once more.
+    EXPECT_LT(relative_difference(ours, before), 0.02) << ggml_type_name(type);
+    EXPECT_FALSE(same_bits(ours, before)) << ggml_type_name(type) << ": was it ours that computed?";
+    // The plain weights are still there for everything else.
+    EXPECT_TRUE(same_bits(compute(plain_backend().get(), weights, x, 33), before)) << ggml_type_name(type);
+  }
+}
+
+TEST_F(DeviceTest, PackedOnceOrInEachProductIsTheSame) {
+  for (const ggml_type type : {GGML_TYPE_Q4_1, GGML_TYPE_Q8_0, GGML_TYPE_Q6_K}) {
+    const Weights weights(type, 768, 117, 3);
+    const Floats x = random_floats(768 * 9, 4);
+    const Floats in_panels = compute(our_backend(2).get(), weights, x, 9);
+    ASSERT_TRUE(pack_weights(1, {}));
+    EXPECT_TRUE(same_bits(compute(our_backend(2).get(), weights, x, 9), in_panels)) << ggml_type_name(type);
+  }
+}
+
+TEST_F(DeviceTest, RowsAreTheSameAloneInPlanesAndWithAnyThreads) {
+  const Weights weights(GGML_TYPE_Q4_K, 512, 200, 5);
+  ASSERT_TRUE(pack_weights(2, {}));
+  const Floats x = random_floats(512 * 24, 6);
+  const Floats together = compute(our_backend(2).get(), weights, x, 24);
+  EXPECT_TRUE(same_bits(compute(our_backend(1).get(), weights, x, 24), together));
+  EXPECT_TRUE(same_bits(compute(our_backend(3).get(), weights, x, 24), together));
+  EXPECT_TRUE(same_bits(compute(our_backend(2).get(), weights, x, 24, 4), together));
+  for (const std::int64_t row : {0, 7, 23}) {
+    const Floats alone =
+        compute(our_backend(2).get(), weights, Floats(x.begin() + row * 512, x.begin() + row * 512 + 512), 1);
+    EXPECT_TRUE(same_bits(alone, Floats(together.begin() + row * 200, together.begin() + row * 200 + 200))) << row;
+  }
+}
+
+TEST_F(DeviceTest, ABackendComputesGraphAfterGraphOfOtherSizes) {
+  const Weights weights(GGML_TYPE_Q4_0, 256, 64, 7);
+  ASSERT_TRUE(pack_weights(2, {}));
+  const Owned<ggml_backend> backend = our_backend(2);
+  const Floats x = random_floats(256 * 300, 8);
+  const Floats all = compute(backend.get(), weights, x, 300);
+  for (const std::int64_t rows : {1, 64, 299, 5}) {
+    const Floats some = compute(backend.get(), weights, x, rows);
+    EXPECT_TRUE(same_bits(some, Floats(all.begin(), all.begin() + rows * 64))) << rows;
+  }
+}
+
+TEST_F(DeviceTest, NewWeightsAreNotComputedWithTheOldCopy) {
+  Weights weights(GGML_TYPE_Q4_0, 256, 64, 9);
+  ASSERT_TRUE(pack_weights(2, {}));
+  weights.set(0, 100);
+  EXPECT_EQ(packed_copy(*weights[0]), nullptr);
+  EXPECT_NE(packed_copy(*weights[1]), nullptr);
+  const Floats x = random_floats(256 * 4, 10);
+  const Floats unpacked = compute(our_backend(2).get(), weights, x, 4);
+  EXPECT_LT(relative_difference(unpacked, compute(plain_backend().get(), weights, x, 4)), 0.02);
+}
+
+TEST_F(DeviceTest, WhatItCannotPackItLeaves) {
+  const Owned<ggml_context> context = new_context();
+  const auto tensor = [&](ggml_type type, std::int64_t depth, std::int64_t columns, std::int64_t planes) {
+    return *ggml_new_tensor_3d(context.get(), type, depth, columns, planes);
+  };
+  EXPECT_TRUE(can_pack(tensor(GGML_TYPE_Q4_0, 32, 16, 1)));
+  EXPECT_FALSE(can_pack(tensor(GGML_TYPE_Q4_0, 32, 15, 1)));
+  EXPECT_FALSE(can_pack(tensor(GGML_TYPE_Q4_0, 32, 16, 2)));  // experts
+  EXPECT_FALSE(can_pack(tensor(GGML_TYPE_F32, 32, 16, 1)));
+  EXPECT_FALSE(can_pack(tensor(GGML_TYPE_F16, 32, 16, 1)));
+  EXPECT_FALSE(can_pack(tensor(GGML_TYPE_IQ2_XXS, 256, 16, 1)));
+}
+
+TEST_F(DeviceTest, TotalsFollowTheBuffers) {
+  const PackTotals before = packed_totals();
+  {
+    const Weights weights(GGML_TYPE_Q4_0, 256, 64, 11);
+    EXPECT_EQ(unpacked_totals().tensors, 2u);
+    EXPECT_EQ(unpacked_totals().packed_bytes, 2u * (256 * 64 + 64 * 8 * 4));
+    ASSERT_TRUE(pack_weights(2, {}));
+    EXPECT_EQ(packed_totals().tensors, before.tensors + 2);
+  }
+  EXPECT_EQ(packed_totals().tensors, before.tensors);
+}
+
+// Queries out of a product, four heads over two key-value heads, a causal mask behind 60 cells of which half are
+// hidden.
+Floats attend(ggml_backend* backend, const Weights& weights, const Floats& x, std::int64_t rows) {
+  constexpr std::int64_t kDepth = 64;
+  constexpr std::int64_t kCells = 256;
+  const Owned<ggml_context> context = new_context();
+  ggml_tensor* const input = ggml_new_tensor_2d(context.get(), GGML_TYPE_F32, 256, rows);
+  ggml_tensor* const product = ggml_mul_mat(context.get(), weights[0], input);
+  ggml_tensor* const q =
+      ggml_permute(context.get(), ggml_reshape_3d(context.get(), product, kDepth, 4, rows), 0, 2, 1, 3);
+  // Cells as llama.cpp keeps them: all heads of a cell side by side.
+  ggml_tensor* const k = ggml_new_tensor_3d(context.get(), GGML_TYPE_F16, kDepth, 2, kCells);
+  ggml_tensor* const v = ggml_new_tensor_3d(context.get(), GGML_TYPE_F16, kDepth, 2, kCells);
+  ggml_tensor* const mask = ggml_new_tensor_2d(context.get(), GGML_TYPE_F16, kCells, rows);
+  ggml_tensor* const out = ggml_flash_attn_ext(context.get(), q, ggml_permute(context.get(), k, 0, 2, 1, 3),
+                                               ggml_permute(context.get(), v, 0, 2, 1, 3), mask, 0.125F, 0, 0);
+  ggml_cgraph* const graph = ggml_new_graph(context.get());
+  ggml_build_forward_expand(graph, out);
+  const Owned<ggml_backend_buffer> buffer(ggml_backend_alloc_ctx_tensors(context.get(), backend));
+  ggml_backend_tensor_set(input, x.data(), 0, ggml_nbytes(input));
+  std::vector<ggml_fp16_t> halves(static_cast<std::size_t>(ggml_nelements(k)));
+  for (ggml_tensor* const cache : {k, v}) {
+    const Floats floats = random_floats(ggml_nelements(cache), cache == k ? 21 : 22);
+    ggml_fp32_to_fp16_row(floats.data(), halves.data(), ggml_nelements(cache));
+    ggml_backend_tensor_set(cache, halves.data(), 0, ggml_nbytes(cache));
+  }
+  Floats masks(static_cast<std::size_t>(ggml_nelements(mask)));
+  for (std::int64_t row = 0; row < rows; row++) {
+    for (std::int64_t cell = 0; cell < kCells; cell++) {
+      const bool seen = cell <= 60 + row && (cell < 16 || cell >= 46);
+      masks[static_cast<std::size_t>(row * kCells + cell)] = seen ? 0.0F : -INFINITY;
+    }
+  }
+  halves.resize(masks.size());
+  ggml_fp32_to_fp16_row(masks.data(), halves.data(), ggml_nelements(mask));
+  ggml_backend_tensor_set(mask, halves.data(), 0, ggml_nbytes(mask));
+  EXPECT_EQ(ggml_backend_graph_compute(backend, graph), GGML_STATUS_SUCCESS);
+  Floats result(static_cast<std::size_t>(ggml_nelements(out)));
+  ggml_backend_tensor_get(out, result.data(), 0, ggml_nbytes(out));
+  return result;
+}
+
+TEST_F(DeviceTest, AttentionIsThatOfGgmlAndARowsOwn) {
+  const Weights weights(GGML_TYPE_Q8_0, 256, 256, 12);
+  ASSERT_TRUE(pack_weights(2, {}));
+  const Floats x = random_floats(256 * 100, 13);
+  const Floats ours = attend(our_backend(2).get(), weights, x, 100);
+  EXPECT_LT(relative_difference(ours, attend(plain_backend().get(), weights, x, 100)), 0.03);
+  EXPECT_TRUE(same_bits(attend(our_backend(1).get(), weights, x, 100), ours));
+  if (chosen_attention() == nullptr) GTEST_SKIP() << "attention stays with ggml here";
+  for (const std::int64_t rows : {2, 17, 63, 64}) {
+    EXPECT_TRUE(
+        same_bits(attend(our_backend(2).get(), weights, x, rows), Floats(ours.begin(), ours.begin() + rows * 256)))
+        << rows;
+  }
+}
+
+TEST_F(DeviceTest, OffOffersNothing) {
+  ggml_backend_dev_t device = ggml_backend_dev_by_name("Assay");
+  const Owned<ggml_context> context = new_context();
+  ggml_tensor* const product = ggml_mul_mat(context.get(), ggml_new_tensor_2d(context.get(), GGML_TYPE_Q4_0, 64, 32),
+                                            ggml_new_tensor_2d(context.get(), GGML_TYPE_F32, 64, 5));
+  EXPECT_TRUE(ggml_backend_dev_supports_op(device, product));
+  use_kernels(PackMode::kOff);
+  EXPECT_FALSE(ggml_backend_dev_supports_op(device, product));
+}
+
+}  // namespace
+}  // namespace assay::kernels

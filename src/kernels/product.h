@@ -1,0 +1,38 @@
+#pragma once
+// Rows times packed weights, in blocks that stay in the core's caches.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/packed_weights.h"
+#include "kernels/unit.h"
+
+namespace assay::kernels {
+
+// Quantised rows; does not own its memory.
+struct QuantisedRows {
+  std::int32_t rows = 0;
+  std::int32_t depth = 0;
+  std::int32_t group = 0;
+  std::int8_t* values = nullptr;    // [rows][depth]
+  float* scales = nullptr;          // [rows][depth / group]
+  std::int32_t* offsets = nullptr;  // the same
+
+  std::int32_t groups() const { return depth / group; }
+  // What rows of this kind need, and their places in memory that is 64-byte aligned.
+  static std::size_t bytes(std::int64_t rows, std::int32_t depth, std::int32_t group);
+  static QuantisedRows in(std::int64_t rows, std::int32_t depth, std::int32_t group, std::byte* memory);
+};
+
+// Quantises row `row` of `into`.
+void quantise_row(const Unit& unit, const float* x, std::int32_t row, const QuantisedRows& into);
+
+// Columns are handed out in pieces of unit.panels_max panels, so that threads share a product by any order of pieces.
+std::int64_t piece_count(const Unit& unit, const PackedShape& shape);
+
+// out[m * out_stride + n] for all rows m and the columns n of one piece. `out_stride` in floats. REQUIRES: the same
+// depth and group on both sides; unit.begin() was called on this thread.
+void multiply_piece(const Unit& unit, const PackedWeights& weights, const QuantisedRows& rows, std::int64_t piece,
+                    float* out, std::size_t out_stride);
+
+}  // namespace assay::kernels
