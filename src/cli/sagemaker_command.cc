@@ -22,6 +22,8 @@ constexpr std::int64_t kTimeoutMs = 55'000;
 // Within this, a decode that hangs makes /ping say so.
 constexpr std::int64_t kStuckSeconds = 30;
 
+constexpr double kWarmUpMs = 600'000;
+
 DecisionRequest warm_up_request() {
   Question question;
   question.id = "warm-up";
@@ -31,6 +33,7 @@ DecisionRequest warm_up_request() {
   DecisionRequest request;
   request.state = Value("The light is on.");
   request.questions = {std::move(question)};
+  request.timeout_ms = kWarmUpMs;  // whatever deadline others' requests have
   return request;
 }
 
