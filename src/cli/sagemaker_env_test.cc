@@ -99,7 +99,7 @@ TEST(SageMakerEnv, EverySettingIsAFlagOfServe) {
                                                          {"SM_LLAMA_CPP_CORS_ORIGINS", "*"},
                                                          {"SEMIF_MAX_BODY_BYTES", "4096"},
                                                          {"SM_LLAMA_CPP_SSL_KEY_FILE", "k"},
-                                                         ,
+
                                                          {"SEMIF_THREADS", "4"},
                                                          {"SAGEMAKER_MAX_PAYLOAD_IN_MB", "9"},
                                                          {"SM_LLAMA_CPP_CHAT_TEMPLATE_FILE", "t"},
