@@ -21,7 +21,6 @@ constexpr const char* kExamples =
 constexpr std::int64_t kTimeoutMs = 55'000;
 // Within this, a decode that hangs makes /ping say so.
 constexpr std::int64_t kStuckSeconds = 30;
-// For the first decision, whatever later ones are given.
 constexpr double kWarmUpMs = 600'000;
 
 DecisionRequest warm_up_request() {
@@ -33,7 +32,7 @@ DecisionRequest warm_up_request() {
   DecisionRequest request;
   request.state = Value("The light is on.");
   request.questions = {std::move(question)};
-  request.timeout_ms = kWarmUpMs;
+  request.timeout_ms = kWarmUpMs;  // whatever deadline others' requests have
   return request;
 }
 
@@ -58,12 +57,12 @@ Status apply_settings(const SageMakerSettings& settings, const std::vector<Optio
 }
 
 // The model that is named, or the one that lies in the folder.
-Result<std::string> find_model(const SageMakerFlags& flags) {
+Result<ModelChoice> find_model(const SageMakerFlags& flags) {
   const SageMakerSettings& settings = flags.settings;
   const std::string& named = flags.serve.model.model;
   if (!named.empty()) {
     std::error_code unknown;
-    if (std::filesystem::exists(named, unknown)) return named;
+    if (std::filesystem::exists(named, unknown)) return ModelChoice{.model = named};
     const ServeSetting* setting = last_setting(settings, "model");
     const bool is_variable = setting != nullptr && setting->values.back() == named;
     return Error{
@@ -77,7 +76,10 @@ Result<std::string> find_model(const SageMakerFlags& flags) {
     return error;
   }
   for (const std::string& warning : choice->warnings) log_line(LogLevel::kWarn, warning);
-  return settings.model_folder + (settings.model_folder.ends_with('/') ? "" : "/") + choice->model;
+  const std::string folder = settings.model_folder + (settings.model_folder.ends_with('/') ? "" : "/");
+  choice->model = folder + choice->model;
+  if (!choice->mmproj.empty()) choice->mmproj = folder + choice->mmproj;
+  return choice;
 }
 
 }  // namespace
@@ -135,11 +137,16 @@ Result<ServeFlags> serve_flags_of(const SageMakerFlags& flags, bool has_gpu) {
     if (!flags.gpu_fallback) return invalid_argument(asked_by, text + "; --gpu-fallback goes on without one");
     log_line(LogLevel::kWarn, text + "; going on without one");
   }
-  Result<std::string> model = find_model(flags);
-  if (!model.ok()) return model.error();
-  log_line(LogLevel::kInfo, "the model is " + *model);
+  Result<ModelChoice> choice = find_model(flags);
+  if (!choice.ok()) return choice.error();
+  log_line(LogLevel::kInfo, "the model is " + choice->model);
   ServeFlags serve = flags.serve;
-  serve.model.model = std::move(*model);
+  serve.model.model = std::move(choice->model);
+  const auto is_about_images = [](const std::string& word) { return word.find("mmproj") != std::string::npos; };
+  if (!choice->mmproj.empty() && std::none_of(serve.llama_words.begin(), serve.llama_words.end(), is_about_images)) {
+    log_line(LogLevel::kInfo, "chat sees images through " + choice->mmproj);
+    serve.llama_words.insert(serve.llama_words.end(), {"--mmproj", std::move(choice->mmproj)});
+  }
   return serve;
 }
 

@@ -139,7 +139,8 @@ TEST(OpenedWarm, AModelThatCannotDecideIsNoServer) {
   });
   const Result<std::unique_ptr<Decider>> good = open({});
   ASSERT_TRUE(good.ok());
-  EXPECT_EQ(opened->seen.size(), 1u);
+  ASSERT_EQ(opened->seen.size(), 1u);
+  EXPECT_GT(opened->seen[0].timeout_ms, 60'000) << "not the deadline of others' requests";
   fails = true;
   const Result<std::unique_ptr<Decider>> bad = open({});
   ASSERT_FALSE(bad.ok());

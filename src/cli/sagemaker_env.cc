@@ -30,12 +30,10 @@ struct Counterpart {
   std::string_view llama;
   const char* ours;
 };
-constexpr std::array<Counterpart, 8> kCounterparts = {{{"alias", "alias"},
+constexpr std::array<Counterpart, 6> kCounterparts = {{{"alias", "alias"},
                                                        {"chat-template-file", "chat-template"},
                                                        {"cors-origins", "cors-origin"},
                                                        {"ctx-size", "context-tokens"},
-                                                       {"ssl-cert-file", "ssl-cert-file"},
-                                                       {"ssl-key-file", "ssl-key-file"},
                                                        {"threads-http", "http-threads"},
                                                        {"ubatch-size", "batch-tokens"}}};
 
@@ -47,10 +45,12 @@ struct NotFollowed {
 constexpr const char* kNoDownload = "nothing is downloaded at the start; put the GGUF into the model folder";
 constexpr const char* kNoKey =
     "SageMaker removes the header that a key comes in; ASSAY_API_KEY asks for one all the same";
+constexpr const char* kNoTls = "SageMaker asks without TLS; ASSAY_SSL_CERT_FILE and ASSAY_SSL_KEY_FILE make it https";
 constexpr const char* kEndsAtOnce = "it would end the program at once";
-constexpr std::array<NotFollowed, 20> kNotFollowed = {
+constexpr std::array<NotFollowed, 23> kNotFollowed = {
     {{"api-key", kNoKey},
      {"api-key-file", kNoKey},
+     {"api-prefix", "SageMaker asks for /ping and /invocations"},
      {"cache-list", kEndsAtOnce},
      {"completion-bash", kEndsAtOnce},
      {"docker-repo", kNoDownload},
@@ -66,6 +66,8 @@ constexpr std::array<NotFollowed, 20> kNotFollowed = {
      {"model-url", kNoDownload},
      {"reuse-port", "SageMaker starts one server for a port"},
      {"spec-draft-hf", kNoDownload},
+     {"ssl-cert-file", kNoTls},
+     {"ssl-key-file", kNoTls},
      {"usage", kEndsAtOnce},
      {"version", kEndsAtOnce},
      {"verbosity", "ASSAY_LOG_LEVEL says which lines are logged"}}};

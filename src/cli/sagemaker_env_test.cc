@@ -99,7 +99,7 @@ TEST(SageMakerEnv, EverySettingIsAFlagOfServe) {
                                                          {"SM_LLAMA_CPP_CORS_ORIGINS", "*"},
                                                          {"SEMIF_MAX_BODY_BYTES", "4096"},
                                                          {"SM_LLAMA_CPP_SSL_KEY_FILE", "k"},
-                                                         {"SM_LLAMA_CPP_SSL_CERT_FILE", "c"},
+
                                                          {"SEMIF_THREADS", "4"},
                                                          {"SAGEMAKER_MAX_PAYLOAD_IN_MB", "9"},
                                                          {"SM_LLAMA_CPP_CHAT_TEMPLATE_FILE", "t"},
@@ -107,7 +107,7 @@ TEST(SageMakerEnv, EverySettingIsAFlagOfServe) {
   ASSERT_TRUE(settings.ok()) << settings.error().message;
   ServeFlags flags;
   const CommandSpec serve = serve_command(flags);
-  EXPECT_GE(settings->settings.size(), 20u);
+  EXPECT_GE(settings->settings.size(), 18u);
   for (const ServeSetting& setting : settings->settings) {
     bool is_known = false;
     for (const OptionSpec& option : serve.options) {
@@ -125,9 +125,11 @@ TEST(SageMakerEnv, WhatMakesTheServerUnreachableIsLeftOut) {
                                                          {"SM_LLAMA_CPP_API_KEY", "s3cr3t"},
                                                          {"LLAMA_API_KEY", "s3cr3t"},
                                                          {"SM_LLAMA_CPP_HF_REPO", "a/b"},
+                                                         {"SM_LLAMA_CPP_SSL_KEY_FILE", "k"},
+                                                         {"SM_LLAMA_CPP_API_PREFIX", "/x"},
                                                          {"SM_LLAMA_CPP_HELP", "true"}});
   EXPECT_TRUE(settings->settings.empty() && settings->llama_arguments.empty());
-  EXPECT_EQ(settings->warnings.size(), 5u);
+  EXPECT_EQ(settings->warnings.size(), 7u);
   for (const std::string& warning : settings->warnings) EXPECT_EQ(warning.find("s3cr3t"), std::string::npos) << warning;
 }
 

@@ -1,5 +1,6 @@
 #include "server/request_log.h"
 
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <mutex>
@@ -15,7 +16,7 @@ namespace {
 Value ms_value(double ms) {
   constexpr double kMax = 1e12;
   if (!(ms >= 0 && ms < kMax)) return Value(0.0);
-  return Value(static_cast<double>(static_cast<std::int64_t>(ms * 1e3 + 0.5)) / 1e3);
+  return Value(std::round(ms * 1e3) / 1e3);
 }
 
 }  // namespace

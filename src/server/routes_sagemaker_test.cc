@@ -184,6 +184,16 @@ TEST(RoutesSageMaker, ARequestCanOpenASession) {
   EXPECT_FALSE(stream.stream);
 }
 
+TEST(RoutesSageMaker, SessionsAndJsonLinesDoNotMix) {
+  Server server(with_sessions());
+  EXPECT_EQ(server.post("/invocations", "", {{kSession, "NEW_SESSION"}}).status, 400);
+  const HttpReply opened = server.post("/invocations", kSemif, {{kSession, "NEW_SESSION"}});
+  const std::string id = header(opened, kNewSession).substr(0, 32);
+  const HttpReply lines = server.post("/invocations", kStateless, {{kSession, id}}, "application/jsonlines");
+  EXPECT_EQ(lines.status, 400);
+  EXPECT_NE(lines.body.find("JSON Lines"), std::string::npos) << lines.body;
+}
+
 TEST(RoutesSageMaker, WithoutSessionsTheyAreRefused) {
   Server server;
   for (const char* id : {"NEW_SESSION", "0123"}) {

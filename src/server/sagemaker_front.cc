@@ -92,8 +92,8 @@ HttpReply SageMakerFront::in_session(const HttpRequest& request) {
         invalid_argument(kSessionHeader, std::string(kSessionHeader) + ": does not go with the requestType"));
   }
   if (opens) {
-    if (order->has_value()) return open_session(request, "", std::move((*order)->state));
-    return open_session(request, request.body, state_of_body(request.body));
+    if (order->has_value()) return open_session(std::move((*order)->state), nullptr);
+    return open_session(state_of_body(request.body), &request);
   }
   if (session == nullptr) {
     if (order->has_value()) {
@@ -115,10 +115,10 @@ HttpReply SageMakerFront::in_session(const HttpRequest& request) {
 }
 
 // A session that is opened by an ordinary request is there only when that was answered.
-HttpReply SageMakerFront::open_session(const HttpRequest& request, const std::string& body_of_order, Value state) {
+HttpReply SageMakerFront::open_session(Value state, const HttpRequest* request) {
   const Result<std::string> id = sessions_.open(std::move(state));
   if (!id.ok()) return refusal(id.error());
-  HttpReply reply = body_of_order.empty() ? session_reply(*id, "open") : routed(request, nullptr);
+  HttpReply reply = request == nullptr ? session_reply(*id, "open") : routed(*request, nullptr);
   if (reply.status != 200 || reply.stream) {
     const Status closed = sessions_.close(*id);
     if (!closed.ok() || !reply.stream) return reply;
@@ -133,7 +133,10 @@ HttpReply SageMakerFront::open_session(const HttpRequest& request, const std::st
 // `body` in place of the request's own, where it is given.
 HttpReply SageMakerFront::routed(const HttpRequest& request, const std::string* body) {
   const std::string* type = find_header(request, "content-type");
-  if (type != nullptr && is_json_lines_media_type(*type)) return lines(request);
+  if (type != nullptr && is_json_lines_media_type(*type)) {
+    if (body == nullptr) return lines(request);
+    return refusal(invalid_argument(kSessionHeader, std::string(kSessionHeader) + ": does not go with JSON Lines"));
+  }
   const Result<std::string> path = invocation_path(request);
   if (!path.ok()) return refusal(path.error());
   if (body == nullptr && *path == kInvocationsPath) return with_single_events(dispatch_(request));

@@ -50,7 +50,8 @@ class SageMakerFront {
  private:
   HttpReply invocation(const HttpRequest& request);
   HttpReply in_session(const HttpRequest& request);
-  HttpReply open_session(const HttpRequest& request, const std::string& body_of_order, Value state);
+  // With the answer of an ordinary request, or (nullptr) for its own sake.
+  HttpReply open_session(Value state, const HttpRequest* request);
   HttpReply routed(const HttpRequest& request, const std::string* body);
   HttpReply lines(const HttpRequest& request);
   HttpReply endpoint(const HttpRequest& request);

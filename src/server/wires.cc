@@ -12,6 +12,7 @@ const Wire& Wires::of_route(RouteKind kind) const {
     case RouteKind::kSemif:
     case RouteKind::kInvocations:
     case RouteKind::kEndpoint:
+    case RouteKind::kAsyncReply:
       return semif_;
     case RouteKind::kDecisions:
       return decisions_;
