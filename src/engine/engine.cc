@@ -13,6 +13,7 @@ namespace {
 constexpr double kFadeSeconds = 10;            // what a client had counts less and less
 constexpr double kGuessedRowsPerSecond = 200;  // for ranking before anything was measured
 constexpr double kReserveSeconds = 1;          // after so long a job that finds no room keeps younger ones out
+constexpr double kLongTimes = 4;               // a job is long beside one that needs so many times less
 constexpr double kRateWeight = 0.25;           // of the newest step
 
 }  // namespace
@@ -176,6 +177,20 @@ void Engine::rank_works() {
     if (Work* owner = blocker(*work)) owner->rank = std::min(owner->rank, work->rank);
   }
   std::stable_sort(works_.begin(), works_.end(), by_rank);
+  let_short_ones_pass();
+}
+
+// Age gives a long job every other step, not all of them: in its second half it has waited for longer than it needs,
+// and would keep every short one of its client waiting to its end.
+void Engine::let_short_ones_pass() {
+  Work& first = *works_.front();
+  const auto passes = [&first](const std::unique_ptr<Work>& work) {
+    return work->job.terms.client == first.job.terms.client && work->seconds_left * kLongTimes < first.seconds_left;
+  };
+  const bool short_ones_wait = std::any_of(works_.begin(), works_.end(), passes);
+  const bool had_last = first.had_step_by_age;
+  first.had_step_by_age = short_ones_wait && !had_last;
+  if (short_ones_wait && had_last) std::stable_partition(works_.begin(), works_.end(), passes);
 }
 
 std::int32_t Engine::rows_budget() const {

@@ -57,10 +57,11 @@ struct Work {
   std::int32_t cursor = 0;            // rows (attention) or steps (recurrent) computed
   std::int32_t wave = -1;             // whose leaves hold sequences now
   JobResult result;
-  std::vector<PrefixKey> keys;  // of its segments that may be kept
-  double client_seconds = 0;    // what its client had since it came
-  double seconds_left = 0;      // to compute, by the measured rate, and what it stands back
-  double rank = 0;              // the lowest is next
+  std::vector<PrefixKey> keys;   // of its segments that may be kept
+  double client_seconds = 0;     // what its client had since it came
+  double seconds_left = 0;       // to compute, by the measured rate, and what it stands back
+  double rank = 0;               // the lowest is next
+  bool had_step_by_age = false;  // the last one, before short jobs of its client
 
   std::int32_t rows_left() const;
 };
@@ -119,6 +120,7 @@ class Engine {
   // engine.cc
   void sweep();
   void rank_works();
+  void let_short_ones_pass();
   Batch fill_batch();
   void take_tail(Batch& batch);
   // Counts no further than to `enough`.

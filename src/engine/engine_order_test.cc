@@ -76,6 +76,19 @@ TEST(EngineOrder, ALongJobEndsUnderASteadyStreamOfShortOnes) {
   }
 }
 
+// After 256 of its 390 rows it has waited for longer than the rest takes, so its age puts it first; three steps are
+// left.
+TEST(EngineOrder, ALongJobInItsSecondHalfLeavesEveryOtherStepToShortOnes) {
+  EngineRig rig(attention_limits(), kShortSteps);
+  measure(rig);
+  auto long_job = rig.add(job_of(390));
+  for (int i = 0; i < 4; i++) rig.step();
+  auto short_job = rig.add(job_of(10));
+  EXPECT_EQ(steps_until(rig, short_job), 2);
+  EXPECT_FALSE(is_ready(long_job));
+  EXPECT_EQ(steps_until(rig, long_job), 1);  // it had what the short one left of that step
+}
+
 TEST(EngineOrder, BulkJobsStandBackButEnd) {
   EngineRig rig(attention_limits(), {.step_ms = 64, .bulk_wait_seconds = 5});
   measure(rig);

@@ -91,7 +91,11 @@ Result<Value::Array> read_parts(const Value::Array& list, const PartTypes& types
     Result<Value> part = read_part(list[i], types);
     if (!part.ok()) return in_parent(list_element("", i), part.error());
     if (part->is_string()) {
-      text = text.has_value() ? std::move(*text) + "\n" + *part->string() : *part->string();
+      if (text.has_value()) {
+        text->append("\n").append(*part->string());
+      } else {
+        text = *part->string();
+      }
       continue;
     }
     if (text.has_value()) parts.emplace_back(std::move(*text));
