@@ -136,7 +136,7 @@ class RunningTest(unittest.TestCase):
     def test_it_streams_a_chat(self):
         body = {"messages": [{"role": "user", "content": "Say hello."}], "max_tokens": 8, "stream": True}
         status, reply = self.running.request("POST", "/invocations", body)
-        if status in (400, 404, 422, 501):
+        if status in (404, 501) or b"x_decide" in reply:
             self.skipTest(f"this build serves no chat: {status} {reply[:200]!r}")
         self.assertEqual(status, 200, reply)
         events = [line[6:] for line in reply.decode().splitlines() if line.startswith("data: ")]
