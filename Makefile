@@ -21,7 +21,7 @@ build: ## Build the program
 	cmake --build build/release -j $(JOBS) --target assay
 
 image: ## Build the container, with docker or buildah; IMAGE_FLAGS="--tag NAME:TAG" and the like
-	deploy/container/build $(IMAGE_FLAGS)
+	deploy/container/make_image $(IMAGE_FLAGS)
 
 test: ## Lint, build and run every test, the sanitizers' and the fuzzers' too
 	tools/setup --dev

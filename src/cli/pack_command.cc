@@ -63,7 +63,7 @@ Status write_file(const PackFile& file, const ManifestFile& said, GzipWriter& ou
     return status;
   Sha256 sum;
   std::uint64_t written = 0;
-  const Status read = read_pieces(file.path, stop, [&](std::string_view bytes) -> Status {
+  Status read = read_pieces(file.path, stop, [&](std::string_view bytes) -> Status {
     written += bytes.size();
     if (written > file.bytes) return changed;
     sum.update(bytes);
@@ -87,7 +87,7 @@ Status write_archive(const PackList& list, const Manifest& manifest, GzipWriter&
 
 // Written beside its place and renamed into it.
 Result<Manifest> pack(const PackFlags& flags, const PackList& list, const std::atomic<bool>& stop) {
-  const Result<Manifest> manifest = manifest_of(list, stop);
+  Result<Manifest> manifest = manifest_of(list, stop);
   if (!manifest.ok()) return manifest.error();
   const std::string unfinished = flags.output + ".unfinished";
   Status status;

@@ -145,7 +145,7 @@ Result<bool> TarReader::read_block(Block& block) {
 Result<std::size_t> TarReader::read(char* bytes, std::size_t size) {
   const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(size, left_));
   if (wanted == 0) return std::size_t{0};
-  const Result<std::size_t> got = read_(bytes, wanted);
+  Result<std::size_t> got = read_(bytes, wanted);
   if (!got.ok()) return got.error();
   if (*got == 0) return broken("it ends inside a file");
   left_ -= *got;

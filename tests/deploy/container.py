@@ -1,4 +1,4 @@
-"""An image built by deploy/container/build, and a container run from it without a container engine: the image's own
+"""An image built by deploy/container/make_image, and a container run from it without a container engine: the image's own
 root, read-only, with the model mounted at /opt/ml/model, as the image's own user and as PID 1 of its own namespace."""
 
 import http.client
@@ -62,7 +62,7 @@ class Image:
         shutil.rmtree(tree, ignore_errors=True)
         os.makedirs(os.path.join(tree, "usr", "bin"))
         self.call("strip", "-o", os.path.join(tree, "usr", "bin", "assay"), BINARY)
-        self.call(os.path.join(ROOT, "deploy", "container", "build"), "--tree", tree, "--made-base", "--tag", TAG,
+        self.call(os.path.join(ROOT, "deploy", "container", "make_image"), "--tree", tree, "--made-base", "--tag", TAG,
                   "--engine", "buildah")
         shutil.rmtree(tree)
         self.config = json.loads(self.buildah("inspect", "--type", "image", TAG))["Docker"]["config"]
@@ -164,7 +164,7 @@ class Container:
             return int(file.read().split()[0])
 
     def stop(self):
-        """SIGTERM to PID 1, as a platform does; the exit code."""
+        """SIGTERM to PID 1, as a platform does; the exit code. Harmless when it has ended."""
         try:
             if self.process.poll() is None:
                 os.kill(self.first_process(), signal.SIGTERM)

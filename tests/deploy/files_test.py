@@ -74,11 +74,11 @@ class DockerfileTest(unittest.TestCase):
 
     def test_the_made_base_has_what_the_image_asks_for(self):
         asked = re.search(r'packages="(.*?)"', text_of("deploy", "container", "Dockerfile")).group(1).split()
-        made = re.search(r"^readonly RUN_PACKAGES=(\S+)", text_of("deploy", "container", "build"), re.M).group(1)
+        made = re.search(r"^readonly RUN_PACKAGES=(\S+)", text_of("deploy", "container", "make_image"), re.M).group(1)
         self.assertEqual(asked, made.split(","))
 
     def test_scripts_are_whole_and_executable(self):
-        for name, shell in {"container/build": "bash", "container/stage": "sh", "container/sbom": "sh",
+        for name, shell in {"container/make_image": "bash", "container/stage": "sh", "container/sbom": "sh",
                             "container/healthcheck": "bash", "sagemaker/serve": "sh"}.items():
             path = os.path.join(DEPLOY, name)
             self.assertTrue(os.access(path, os.X_OK), name)
@@ -86,7 +86,7 @@ class DockerfileTest(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_the_build_script_says_what_is_wrong(self):
-        script = os.path.join(DEPLOY, "container", "build")
+        script = os.path.join(DEPLOY, "container", "make_image")
         for words, text in {("--nonsense",): "--nonsense", ("--tree",): "--tree wants a value",
                             ("--tree", "/nonexistent"): "no usr/bin/assay",
                             ("--engine", "none"): "docker or buildah"}.items():
