@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cstring>
+#include <limits>
 
 #include "base/assert.h"
 #include "kernels/quantise_rules.h"
@@ -42,13 +43,20 @@ std::uint32_t largest_magnitude(const float* x, std::int32_t count) {
   return most;
 }
 
+// An integer that orders floats as they are ordered, and back: the compiler takes the least of integers side by side,
+// of floats one after another.
+std::int32_t order_of(std::int32_t bits) { return bits ^ ((bits >> 31) & 0x7fffffff); }
+
 Steps quantise_with_min(const float* x, const PackedShape& shape, std::int8_t* values) {
-  float low = x[0];
-  float high = x[0];
+  std::int32_t least = std::numeric_limits<std::int32_t>::max();
+  std::int32_t most = std::numeric_limits<std::int32_t>::min();
   for (std::int32_t i = 0; i < shape.group; i++) {
-    low = x[i] < low ? x[i] : low;
-    high = x[i] > high ? x[i] : high;
+    const std::int32_t order = order_of(std::bit_cast<std::int32_t>(x[i]));
+    least = order < least ? order : least;
+    most = order > most ? order : most;
   }
+  const auto low = std::bit_cast<float>(order_of(least));
+  const auto high = std::bit_cast<float>(order_of(most));
   const float middle = (low + high) / 2;
   const auto levels = static_cast<float>(shape.levels);
   const GroupScale whole = scale_of(std::bit_cast<std::uint32_t>(high - low));
