@@ -48,7 +48,9 @@ std::string_view key_of(const HttpRequest& request, bool bearer_only) {
   return own == nullptr ? std::string_view() : without_spaces(*own);
 }
 
-bool is_open_path(std::string_view path) { return path == "/" || path == "/health" || path == "/ping"; }
+bool is_open_path(std::string_view path) {
+  return path == "/" || path == "/health" || path == "/v1/health" || path == "/ping";
+}
 
 ApiKeys::ApiKeys(const std::vector<std::string>& keys) {
   for (const std::string& key : keys) {

@@ -72,7 +72,7 @@ TEST(ApiKeys, AnEmptyKeyOpensNothing) {
 }
 
 TEST(ApiKeys, ProbesNeedNoKey) {
-  for (const char* path : {"/", "/health", "/ping"}) EXPECT_TRUE(is_open_path(path)) << path;
+  for (const char* path : {"/", "/health", "/v1/health", "/ping"}) EXPECT_TRUE(is_open_path(path)) << path;
   for (const char* path : {"", "/pin", "/ping/", "/metrics", "/v1/models"}) EXPECT_FALSE(is_open_path(path)) << path;
 }
 

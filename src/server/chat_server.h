@@ -29,8 +29,8 @@ class ChatServer {
   virtual bool healthy() const = 0;
   // Requests that it answers now, streams included.
   virtual std::size_t in_flight() const = 0;
-  // Its own Prometheus text; empty when it has none.
-  virtual std::string metrics_text() = 0;
+  // Its own Prometheus text, with the headers that go with it; an empty body when it has none.
+  virtual HttpReply metrics() = 0;
 };
 
 // True when `path` is of the form of `pattern`.

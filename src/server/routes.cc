@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/sha256.h"
 #include "server/ascii.h"
+#include "server/openai_error.h"
 #include "server/systemone_error.h"
 #include "server/web_pages.h"
 #include "server/wire_json.h"
@@ -243,6 +244,10 @@ Routes::Served Routes::refuse(const Route* route, const Error& error, const std:
   const RouteKind kind = route != nullptr ? route->kind : RouteKind::kSystemOne;
   Served served = served_of(refuse_decision(place_, wires_.of_route(errors_of(kind)), error, id));
   served.reply.status = http_status(error.code);
+  // What clients of llama-server look for.
+  if (kind == RouteKind::kForeign && error.code == ErrorCode::kUnauthorized) {
+    served.reply.body = unauthorized_body(error.message);
+  }
   return served;
 }
 
@@ -333,7 +338,11 @@ HttpReply Routes::page(const Route& route) const {
     case RouteKind::kMetrics:
       reply.content_type = kMetricsMediaType;
       reply.body = place_.metrics.text(place_.decider.stats());
-      if (options_.chat != nullptr) reply.body += options_.chat->metrics_text();
+      if (options_.chat != nullptr) {
+        HttpReply more = options_.chat->metrics();
+        reply.body += more.body;
+        reply.headers = std::move(more.headers);
+      }
       return reply;
     case RouteKind::kPage: {
       const std::optional<WebPage> page = web_page(route.path);
