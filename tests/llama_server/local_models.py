@@ -56,6 +56,8 @@ def start(server, *arguments, **more):
             no_download(f"{server.model_hf_repo} {server.model_hf_file or ''}")
         server.model_file = os.environ[variable]
         server.model_hf_repo = server.model_hf_file = None
+    if server.server_embeddings and server.pooling is None:
+        server.pooling = "last"  # the models that are named say so themselves
     start_upstream(server, *arguments, **more)
 
 
@@ -84,11 +86,11 @@ def pytest_collection_modifyitems(session, config, items):
     names = short_names(items)
     collected.extend(names.values())
     with open(os.environ["LLAMA_SUITE_CHOSEN"], encoding="utf-8") as file:
-        chosen = json.load(file)
+        chosen = set(json.load(file))
     for item in items:
         item.short_name = names[item]
-    config.hook.pytest_deselected(items=[item for item in items if chosen is not None and names[item] not in chosen])
-    items[:] = [item for item in items if chosen is None or names[item] in chosen]
+    config.hook.pytest_deselected(items=[item for item in items if names[item] not in chosen])
+    items[:] = [item for item in items if names[item] in chosen]
 
 
 def pytest_runtest_setup(item):

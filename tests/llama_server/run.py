@@ -18,6 +18,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import tomllib
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -70,8 +71,8 @@ def write_wrapper(program, words):
     return path
 
 
-def run_pytest(server, chosen, more=()):
-    """The plugin's result of one run of pytest; `chosen` None: all tests."""
+def run_pytest(server, chosen, scratch, more=()):
+    """The plugin's result of one run of pytest: of the tests in `chosen`, with `scratch` for their own files."""
     paths = {name: os.path.join(WORK, name + ".json") for name in ("chosen", "result")}
     with open(paths["chosen"], "w", encoding="utf-8") as file:
         json.dump(chosen, file)
@@ -80,10 +81,10 @@ def run_pytest(server, chosen, more=()):
     environment = harness.environment(
         LLAMA_SERVER_BIN_PATH=server, LLAMA_SUITE_WORK=WORK, LLAMA_SUITE_CHOSEN=paths["chosen"],
         LLAMA_SUITE_RESULT=paths["result"], LLAMA_SUITE_CHAT_MODEL=harness.tiny("tiny-attention"),
-        LLAMA_CACHE=os.path.join(WORK, "cache"), PORT=str(free_port()), PYTHONDONTWRITEBYTECODE="1",
+        LLAMA_CACHE=os.path.join(WORK, "cache"), PORT=str(free_port()), PYTHONDONTWRITEBYTECODE="1", NO_PROXY="127.0.0.1,localhost,::1",
         PYTHONPATH=os.pathsep.join([HERE, TESTS]))
     command = [PYTHON, "-m", "pytest", "-p", "local_models", "-p", "no:cacheprovider", "-p", "no:schemathesis",
-               f"--basetemp={os.path.join(WORK, 'pytest')}", "--tb=short", "-q", "-ra", "unit", *more]
+               f"--basetemp={os.path.join(scratch, 'pytest')}", "--tb=short", "-q", "-ra", "unit", *more]
     subprocess.run(command, cwd=TESTS, env=environment, timeout=SECONDS_MAX, check=False)
     with open(paths["result"], encoding="utf-8") as file:
         return json.load(file)
@@ -134,15 +135,24 @@ def main():
     shutil.rmtree(WORK, ignore_errors=True)
     os.makedirs(os.path.join(WORK, "tmp"))
     server = write_wrapper(program, [] if arguments.stock else SERVE)
+    # Not below this tree: the server's own tools look at no file that git ignores.
+    scratch = tempfile.mkdtemp(prefix="llama_server")
+    try:
+        return run_all(arguments, server, scratch)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def run_all(arguments, server, scratch):
     tests, reasons = read_table()
-    collected = run_pytest(server, [], ["--collect-only", "-qq"])["collected"]
+    collected = run_pytest(server, [], scratch, ["--collect-only", "-qq"])["collected"]
     if arguments.list:
         print(markdown(tests, reasons, collected))
         return 0
     wrong = check_lists(tests, reasons, collected)
     chosen = [test for test in collected if arguments.all or word_of(test, tests) == RUN]
     chosen = [test for test in chosen if not arguments.k or any(text in test for text in arguments.k)]
-    ended = run_pytest(server, chosen)["ended"]
+    ended = run_pytest(server, chosen, scratch)["ended"]
     for line in wrong:
         print("FAIL: " + line)
     outcomes = [ended.get(test, "failed") for test in chosen]
