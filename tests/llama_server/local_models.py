@@ -24,6 +24,8 @@ MODELS = {
 }
 
 
+# The same for files that are fetched by their address.
+FILES = {"stories15M-q4_0.gguf": "LLAMA_SUITE_CHAT_MODEL"}
 # Where no model is named it is a router that is tested. The other tests start one because it needs no model to load;
 # they get one model.
 ROUTER_FILES = ("test_router.py", "test_stream.py")
@@ -36,6 +38,11 @@ def names_no_model(server):
 
 def no_download(url, *_arguments, **_more):
     raise RuntimeError(f"{url} would have to be downloaded")
+
+
+def local_file(url, *_arguments):
+    variable = FILES.get(os.path.basename(url))
+    return os.environ[variable] if variable else no_download(url)
 
 
 # The suite's helpers import these two; here nothing is downloaded, and one process runs all tests.
@@ -62,6 +69,7 @@ def start(server, *arguments, **more):
 
 
 utils.ServerProcess.start = start
+utils.download_file = local_file
 utils.ServerPreset.load_all = staticmethod(lambda: None)
 utils.TMP_DIR = os.path.join(WORK, "tmp")
 
