@@ -40,7 +40,7 @@ void add_http_options(std::vector<OptionSpec>& out, ServeFlags& flags) {
   out.push_back(number_option("rate-limit", "N", "Decisions a minute for each key, then 429; 0: no limit",
                               &flags.rate_limit, 0, 1'000'000));
   out.push_back(list_option("cors-origin", "ORIGIN",
-                            "Web pages of this origin may call; once for each; *: all pages, without credentials",
+                            "Web pages of this origin may call; once for each; localhost: this machine's; *: all",
                             &flags.cors_origins));
   out.push_back(as_file(text_option("ssl-key-file", "FILE", "The TLS certificate's key, PEM", &flags.ssl_key_file)));
   out.push_back(as_file(text_option("ssl-cert-file", "FILE", "The TLS certificate with its chain, PEM; makes it https",

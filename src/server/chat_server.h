@@ -30,8 +30,8 @@ class ChatServer {
   virtual bool healthy() const = 0;
   // Requests that it answers now, streams included.
   virtual std::size_t in_flight() const = 0;
-  // Its own Prometheus text; empty when it has none.
-  virtual std::string metrics_text() = 0;
+  // Its own Prometheus text, with the headers that go with it; an empty body when it has none.
+  virtual HttpReply metrics() = 0;
 };
 
 // What stands in `path` in the place of the pattern's segment ":name" (its first); empty when there is none.

@@ -6,7 +6,8 @@ namespace assay::server {
 namespace {
 
 constexpr const char* kAnyOrigin = "*";
-constexpr const char* kMethods = "GET, HEAD, POST";
+constexpr const char* kThisMachine = "localhost";
+constexpr const char* kMethods = "GET, HEAD, POST, DELETE";
 // For clients that do not name the headers they want to send.
 constexpr const char* kRequestHeaders =
     "Authorization, Content-Type, X-Api-Key, X-Request-Id, X-Timeout-Ms, X-Priority";
@@ -21,13 +22,28 @@ bool is_origin(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < '\x7F' && !(c >= 'A' && c <= 'Z'); });
 }
 
+// A page that this machine serves itself, on any port.
+bool is_of_this_machine(std::string_view origin) {
+  const std::size_t scheme = origin.find("://");
+  if (scheme != 4 && scheme != 5) return false;
+  if (origin.substr(0, scheme) != std::string_view("https").substr(0, scheme)) return false;
+  std::string_view host = origin.substr(scheme + 3);
+  const std::size_t port = host.find(':', host.starts_with('[') ? host.find(']') : 0);
+  if (port != std::string_view::npos) {
+    const std::string_view digits = host.substr(port + 1);
+    if (digits.empty() || digits.find_first_not_of("0123456789") != std::string_view::npos) return false;
+    host = host.substr(0, port);
+  }
+  return host == kThisMachine || host == "127.0.0.1" || host == "[::1]";
+}
+
 }  // namespace
 
 Status Cors::check(const std::vector<std::string>& origins) {
   for (const std::string& origin : origins) {
-    if (origin == kAnyOrigin || is_origin(origin)) continue;
+    if (origin == kAnyOrigin || origin == kThisMachine || is_origin(origin)) continue;
     return invalid_argument("--cors-origin",
-                            "--cors-origin wants * or an origin such as https://app.example.com, in "
+                            "--cors-origin wants *, localhost or an origin such as https://app.example.com, in "
                             "lower case and without a path, not '" +
                                 origin + "'");
   }
@@ -37,7 +53,11 @@ Status Cors::check(const std::vector<std::string>& origins) {
 bool Cors::lets_all_in() const { return std::find(origins_.begin(), origins_.end(), kAnyOrigin) != origins_.end(); }
 
 bool Cors::lets_in(std::string_view origin) const {
-  return !origin.empty() && (lets_all_in() || std::find(origins_.begin(), origins_.end(), origin) != origins_.end());
+  const auto has = [this](std::string_view one) {
+    return std::find(origins_.begin(), origins_.end(), one) != origins_.end();
+  };
+  if (origin.empty()) return false;
+  return lets_all_in() || (origin != kThisMachine && has(origin)) || (has(kThisMachine) && is_of_this_machine(origin));
 }
 
 Cors::Headers Cors::headers_for(std::string_view origin) const {

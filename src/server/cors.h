@@ -17,8 +17,8 @@ class Cors {
  public:
   using Headers = std::vector<std::pair<std::string, std::string>>;
 
-  // Empty: no page. "*": every page, without credentials. Otherwise origins as browsers write them, such as
-  // "https://app.example.com" or "http://localhost:3000".
+  // Empty: no page. "*": every page, without credentials. "localhost": the pages of this machine, on any port.
+  // Otherwise origins as browsers write them, such as "https://app.example.com" or "http://localhost:3000".
   explicit Cors(std::vector<std::string> origins) : origins_(std::move(origins)) {}
 
   // kInvalidArgument for what no browser would send as an origin.

@@ -47,6 +47,19 @@ TEST(Cors, TheStarLetsEveryPageInWithoutCredentials) {
   EXPECT_TRUE(cors.preflight(preflight("https://a.example")).has_value());
 }
 
+TEST(Cors, LocalhostLetsThePagesOfThisMachineIn) {
+  const Cors cors({"localhost"});
+  for (const char* origin : {"http://localhost", "https://localhost", "http://localhost:8080", "http://127.0.0.1",
+                             "http://127.0.0.1:3000", "http://[::1]", "http://[::1]:3000"}) {
+    EXPECT_EQ(as_map(cors.headers_for(origin)).count("Access-Control-Allow-Origin"), 1u) << origin;
+  }
+  for (const char* origin : {"http://evil.example", "http://notlocalhost", "http://localhost.evil.example",
+                             "http://localhost:80.evil.example", "http://localhost:", "ftp://localhost", "localhost",
+                             "http://[::1].evil.example", "http://[::1", "://localhost", ""}) {
+    EXPECT_EQ(as_map(cors.headers_for(origin)).count("Access-Control-Allow-Origin"), 0u) << origin;
+  }
+}
+
 TEST(Cors, APreflightIsA204ThatAllowsWhatWasAskedFor) {
   const Cors cors({"https://a.example"});
   const HttpReply reply = cors.preflight(preflight("https://a.example", "authorization, x-typesafe-lang")).value();
@@ -71,7 +84,7 @@ TEST(Cors, APlainOptionsRequestIsNoPreflight) {
 
 TEST(Cors, OnlyOriginsAreTaken) {
   EXPECT_TRUE(Cors::check({}).ok());
-  EXPECT_TRUE(Cors::check({"*", "https://a.example", "http://[::1]:8080", "app://local"}).ok());
+  EXPECT_TRUE(Cors::check({"*", "localhost", "https://a.example", "http://[::1]:8080", "app://local"}).ok());
   for (const char* wrong : {"", "null", "a.example", "https://", "https://a.example/", "https://*.example",
                             "https://A.example", "https://a.example, https://b.example", "https://u@a.example"}) {
     const Status status = Cors::check({wrong});

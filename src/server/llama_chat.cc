@@ -367,14 +367,14 @@ bool LlamaChat::healthy() const {
 
 std::size_t LlamaChat::in_flight() const { return parts_->calls.in_flight(); }
 
-std::string LlamaChat::metrics_text() {
-  if (!parts_->params.endpoint_metrics) return "";
+HttpReply LlamaChat::metrics() {
+  if (!parts_->params.endpoint_metrics) return {};
   for (std::size_t i = 0; i < parts_->routes.size(); ++i) {
     if (parts_->routes[i].path != "/metrics") continue;
-    const HttpReply reply = handle(i, {.method = "GET", .path = "/metrics"});
-    return reply.status == 200 ? reply.body : "";
+    HttpReply reply = handle(i, {.method = "GET", .path = "/metrics"});
+    if (reply.status == 200) return reply;
   }
-  return "";
+  return {};
 }
 
 }  // namespace assay::server

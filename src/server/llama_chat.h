@@ -61,7 +61,7 @@ class LlamaChat final : public ChatServer {
   HttpReply handle(std::size_t route, const HttpRequest& request) override;
   bool healthy() const override;
   std::size_t in_flight() const override;
-  std::string metrics_text() override;
+  HttpReply metrics() override;
 
  private:
   struct Parts;

@@ -49,7 +49,10 @@ LlamaSettings settings_of(const common_params& params) {
   out.chat_template = params.chat_template;
   out.aliases.assign(params.model_alias.begin(), params.model_alias.end());
   out.api_keys = params.api_keys;
-  if (params.cors_origins_explicit) out.cors_origins = string_split<std::string>(params.cors_origins, ',');
+  // Its own default, all pages, is not ours; with tools it has a narrower one.
+  if (params.cors_origins_explicit || params.cors_origins != plain.cors_origins) {
+    out.cors_origins = string_split<std::string>(params.cors_origins, ',');
+  }
   out.ssl_key_file = params.ssl_file_key;
   out.ssl_cert_file = params.ssl_file_cert;
   out.sleep_idle_seconds = params.sleep_idle_seconds;

@@ -53,6 +53,12 @@ WireRefusal openai_refusal(const Error& error) {
       .status = status, .body = to_json_text(body), .code = told.code, .retry_after_seconds = told.retry_after_seconds};
 }
 
+std::string unauthorized_body(const std::string& message) {
+  Value error(Value::Object{
+      {"code", count_value(401)}, {"message", text_value(message)}, {"type", Value("authentication_error")}});
+  return to_json_text(Value(Value::Object{{"error", std::move(error)}}));
+}
+
 Error unknown_openai_model(const std::string& name, const WireSettings& settings) {
   std::string message = "model `" + name.substr(0, kShownNameBytesMax) + "` does not exist here; this server has";
   std::string separator = " ";

@@ -14,6 +14,9 @@ namespace assay::server {
 // OpenAI keeps 413 for the body itself.
 WireRefusal openai_refusal(const Error& error);
 
+// A missing or wrong key as llama-server says it: {"error": {"code": 401, "message", "type": "authentication_error"}}.
+std::string unauthorized_body(const std::string& message);
+
 // 404 model_not_found, with the names that there are.
 Error unknown_openai_model(const std::string& name, const WireSettings& settings);
 

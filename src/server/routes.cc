@@ -17,6 +17,7 @@
 #include "server/json_lines.h"
 #include "server/llama_metrics.h"
 #include "server/oip.h"
+#include "server/openai_error.h"
 #include "server/systemone_error.h"
 #include "server/web_pages.h"
 #include "server/wire_json.h"
@@ -244,6 +245,10 @@ Routes::Served Routes::refuse(const Route* route, const Error& error, const std:
   const RouteKind kind = route != nullptr ? route->kind : RouteKind::kSystemOne;
   Served served = served_of(refuse_decision(place_, wires_.of_route(errors_of(kind)), error, id));
   served.reply.status = http_status(error.code);
+  // What clients of llama-server look for.
+  if (kind == RouteKind::kForeign && error.code == ErrorCode::kUnauthorized) {
+    served.reply.body = unauthorized_body(error.message);
+  }
   return served;
 }
 
@@ -331,8 +336,10 @@ HttpReply Routes::metrics_reply() const {
   HttpReply reply;
   reply.content_type = kMetricsMediaType;
   // llama-server's names: its own numbers where it tells them, else the decisions' under the same names.
-  const std::string chat = options_.chat != nullptr ? options_.chat->metrics_text() : "";
-  reply.body = place_.metrics.text(engine) + (chat.empty() ? llama_metrics_text(engine) : chat);
+  HttpReply more;
+  if (options_.chat != nullptr) more = options_.chat->metrics();
+  reply.body = place_.metrics.text(engine) + (more.body.empty() ? llama_metrics_text(engine) : more.body);
+  reply.headers = std::move(more.headers);
   return reply;
 }
 

@@ -1,7 +1,9 @@
 // What the routes hand to a chat server, and what they keep.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
+#include <utility>
 
 #include "base/log.h"
 #include "server/routes.h"
@@ -101,7 +103,10 @@ TEST_F(RoutesWithChat, PingSaysWhenChatHasFailed) {
 }
 
 TEST_F(RoutesWithChat, ItsMetricsStandBehindOurs) {
-  EXPECT_NE(send("GET", "/metrics").body.find("llamacpp:n_decode_total 3"), std::string::npos);
+  const HttpReply reply = send("GET", "/metrics");
+  EXPECT_NE(reply.body.find("llamacpp:n_decode_total 3"), std::string::npos);
+  const std::pair<std::string, std::string> started = {"Process-Start-Time-Unix", "7"};
+  EXPECT_NE(std::find(reply.headers.begin(), reply.headers.end(), started), reply.headers.end());
 }
 
 TEST_F(RoutesWithChat, AKeyIsNeededThereToo) {
@@ -109,7 +114,9 @@ TEST_F(RoutesWithChat, AKeyIsNeededThereToo) {
   with_key.api_keys = {"k"};
   Routes routes(decider_, metrics_, clock_, with_key);
   HttpRequest request{.method = "POST", .path = "/v1/embeddings", .headers = {}, .body = "{}"};
-  EXPECT_EQ(routes.handle(request).status, 401);
+  const HttpReply refused = routes.handle(request);
+  EXPECT_EQ(refused.status, 401);
+  EXPECT_NE(refused.body.find("\"type\": \"authentication_error\""), std::string::npos) << refused.body;
   request.headers = {{"X-Api-Key", "k"}};
   EXPECT_EQ(routes.handle(request).status, 200);
 }

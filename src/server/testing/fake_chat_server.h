@@ -17,7 +17,12 @@ class FakeChatServer final : public ChatServer {
   }
   bool healthy() const override { return is_healthy; }
   std::size_t in_flight() const override { return 0; }
-  std::string metrics_text() override { return "llamacpp:n_decode_total 3\n"; }
+  HttpReply metrics() override {
+    HttpReply text;
+    text.headers = {{"Process-Start-Time-Unix", "7"}};
+    text.body = "llamacpp:n_decode_total 3\n";
+    return text;
+  }
 
   HttpReply reply;
   bool is_healthy = true;
