@@ -14,7 +14,7 @@ namespace assay::cli {
 std::vector<std::string> words_for_llama(const ServeFlags& flags);
 
 // `flags` with what llama-server's flags and variables say where ours say nothing. Errors: kInvalidArgument for what
-// this server cannot do (several addresses, a prefix of all paths, sleeping beside decisions).
+// this server cannot do (several addresses, a prefix that is none).
 Result<ServeFlags> with_llama_settings(ServeFlags flags, const server::LlamaSettings& settings);
 
 // Lists of keys and names may come as one word with commas, as llama-server takes them.

@@ -75,17 +75,14 @@ TEST(WithLlamaSettings, ListsMayComeAsOneWord) {
 
 TEST(WithLlamaSettings, RefusesWhatThisServerCannotDo) {
   server::LlamaSettings settings;
-  settings.sleep_idle_seconds = 5;
-  EXPECT_EQ(with_llama_settings({}, settings).error().field, "--sleep-idle-seconds");
-  ServeFlags alone;
-  alone.chat = false;
-  EXPECT_TRUE(with_llama_settings(alone, settings).ok());
-  settings = {};
   settings.hosts = {"127.0.0.1", "::1"};
   EXPECT_EQ(with_llama_settings({}, settings).error().field, "--host");
   settings = {};
-  settings.path_prefix = "/x";
+  settings.path_prefix = "x/";
   EXPECT_EQ(with_llama_settings({}, settings).error().field, "--api-prefix");
+  settings.path_prefix = "/x";
+  ASSERT_TRUE(with_llama_settings({}, settings).ok());
+  EXPECT_EQ(with_llama_settings({}, settings)->path_prefix, "/x");
 }
 
 TEST(WithLlamaSettings, TemplateTextServesDecisionsTooAndANameDoesNot) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <utility>
 
@@ -13,6 +14,7 @@
 #include "server/metrics.h"
 #include "server/routes.h"
 #include "server/shutdown.h"
+#include "server/sleeping_decider.h"
 
 namespace assay::cli {
 namespace {
@@ -44,6 +46,7 @@ server::HttpServerOptions http_options(const ServeFlags& flags) {
   out.cors_origins = flags.cors_origins;
   out.ssl_certificate_file = flags.ssl_cert_file;
   out.ssl_key_file = flags.ssl_key_file;
+  out.path_prefix = flags.path_prefix;
   return out;
 }
 
@@ -82,6 +85,25 @@ Status find_model(ServeFlags& flags, server::LlamaChat& chat) {
   return {};
 }
 
+// The decider goes with the weights, and comes back with them.
+void follow_sleep(const DeciderOptions& options, const LoadPlan& plan, const ServeParts& parts, Answering& answering) {
+  server::LlamaChat& chat = *answering.chat;
+  auto decider = std::make_unique<server::SleepingDecider>(
+      std::move(answering.decider),
+      server::SleepHooks{.wake = [&chat] { chat.wake(); }, .touch = [&chat] { chat.touch(); }});
+  server::SleepingDecider& sleeping = *decider;
+  answering.decider = std::move(decider);
+  const auto open = [options, plan, &parts, &answering](llama_model* model) -> Result<std::unique_ptr<Decider>> {
+    try {
+      return parts.open_on(options, model, plan, &answering.gate);
+    } catch (const std::exception& failure) {
+      return Error{ErrorCode::kOutOfMemory, std::string("the model could not be woken: ") + failure.what(), "model"};
+    }
+  };
+  chat.watch_sleep({.before_free = [&sleeping] { sleeping.fall_asleep(); },
+                    .after_load = [&sleeping, open](llama_model* model) { sleeping.wake_up(open(model)); }});
+}
+
 // Loads: weights, chat's context, decisions' context.
 Status load(const ServeFlags& flags, DeciderOptions options, const ServeParts& parts, Answering& out) {
   std::unique_ptr<Decider>& decider = out.decider;
@@ -105,9 +127,8 @@ Status load(const ServeFlags& flags, DeciderOptions options, const ServeParts& p
                                   .stuck_seconds = options.stuck_seconds};
   if (Status loaded = out.chat->load(load, out.gate); !loaded.ok()) return loaded;
   out.has_chat = true;
-  if (Status opened = keep(parts.open_on(std::move(options), out.chat->model(), *plan, &out.gate)); !opened.ok()) {
-    return opened;
-  }
+  if (Status opened = keep(parts.open_on(options, out.chat->model(), *plan, &out.gate)); !opened.ok()) return opened;
+  if (out.chat->settings().sleep_idle_seconds >= 0) follow_sleep(options, *plan, parts, out);
   out.chat->start();
   return {};
 }

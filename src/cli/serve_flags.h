@@ -35,6 +35,7 @@ struct ServeFlags {
   bool chat = true;
   std::string chat_template_text;        // as llama-server's flags say: Jinja text, or a name that llama.cpp knows
   std::vector<std::string> llama_words;  // llama-server's flags, as they came
+  std::string path_prefix;               // in front of every path; llama-server's --api-prefix
   std::int64_t grace_seconds = 25;       // SageMaker kills a container 30 s after SIGTERM
 };
 

@@ -31,6 +31,8 @@ class ChatServer {
   virtual std::size_t in_flight() const = 0;
   // Its own Prometheus text; empty when it has none.
   virtual std::string metrics_text() = 0;
+  // Its model is not in memory; the next request that needs it brings it back.
+  virtual bool asleep() const { return false; }
 };
 
 // True when `path` is of the form of `pattern`.

@@ -13,6 +13,7 @@
 #include <server-http.h>
 #include <server-mcp.h>
 #include <server-models.h>
+#include <server-queue.h>
 #include <server-stream.h>
 #include <server-tools.h>
 
@@ -29,87 +30,21 @@
 #include <utility>
 
 #include "base/log.h"
-#include "server/chat_calls.h"
+#include "server/llama_handlers.h"
 
 namespace assay::server {
 namespace {
 
-using Handler = server_http_context::handler_t;
+using Handler = LlamaHandler;
 
 constexpr int kQuiet = -1;  // of llama.cpp's log
 constexpr int kSlots = 4;   // as llama-server has where --parallel is not given
-
-server_http_res_ptr error_reply(const std::string& message, error_type type) {
-  auto reply = std::make_unique<server_http_res>();
-  const json error = format_error_response(message, type);
-  reply->status = json_value(error, "code", 500);
-  reply->data = safe_json_to_str({{"error", error}});
-  return reply;
-}
-
-// Handlers throw for what a client does wrong, too.
-server_http_res_ptr call(const Handler& handler, const server_http_req& request) {
-  try {
-    return handler(request);
-  } catch (const std::invalid_argument& thrown) {
-    return error_reply(thrown.what(), ERROR_TYPE_INVALID_REQUEST);
-  } catch (const common_json_error& thrown) {
-    return error_reply(thrown.what(), ERROR_TYPE_INVALID_REQUEST);
-  } catch (const std::exception& thrown) {
-    return error_reply(thrown.what(), ERROR_TYPE_SERVER);
-  } catch (...) {
-    return error_reply("an error of unknown type", ERROR_TYPE_SERVER);
-  }
-}
 
 server_http_res_ptr refuse_disabled(const server_http_req& /*request*/) {
   auto reply = std::make_unique<server_http_res>();
   reply->status = 403;
   reply->data = R"({"error": {"message": "this feature is disabled", "type": "feature_disabled"}})";
   return reply;
-}
-
-// A request and its reply as llama.cpp has them; the reply refers to the request.
-struct Exchange {
-  Exchange(const ChatRoute& route, const HttpRequest& from, std::function<bool()> stop)
-      : should_stop(std::move(stop)),
-        request{.params = {},
-                .headers = {from.headers.begin(), from.headers.end()},
-                .path = from.path,
-                .query_string = from.query_text,
-                .body = from.body,
-                .files = {},
-                .should_stop = should_stop} {
-    for (const auto& [name, value] : from.query) request.params.emplace(name, value);
-    const std::size_t colon = route.path.find(':');
-    if (colon != std::string::npos) request.params[route.path.substr(colon + 1)] = segment_of(route.path, from.path);
-  }
-  ~Exchange() {
-    try {
-      if (reply) reply->on_complete();
-    } catch (const std::exception& thrown) {
-      log_line(LogLevel::kWarn, std::string("the end of a chat reply failed: ") + thrown.what());
-    }
-  }
-  Exchange(const Exchange&) = delete;
-  Exchange& operator=(const Exchange&) = delete;
-
-  const std::function<bool()> should_stop;
-  server_http_req request;
-  server_http_res_ptr reply;  // destroyed before what it refers to
-};
-
-// Sends the pieces of a stream; the last is there, or the client has gone, when this returns.
-void send_pieces(Exchange& exchange, const BodyWriter& write) {
-  try {
-    for (bool more = true; more;) {
-      std::string piece;
-      more = exchange.reply->next(piece);
-      if (!piece.empty() && !write(piece)) return;
-    }
-  } catch (const std::exception& thrown) {
-    log_line(LogLevel::kError, std::string("a chat reply broke off: ") + thrown.what());
-  }
 }
 
 }  // namespace
@@ -121,23 +56,24 @@ struct LlamaChat::Parts {
   server_context context;
   std::unique_ptr<server_routes> handlers;
   server_tools tools;
-  std::vector<ChatRoute> routes;
-  std::vector<Handler> route_handlers;
-  ChatCalls calls;
+  LlamaHandlers mounted;
+  SleepWatch sleep_watch;
+  std::atomic<bool> asleep{false};
   ComputeGate* gate = nullptr;
   double stuck_seconds = 0;
   bool has_words_for_log = false;
   std::atomic<bool> loaded{false};
   std::thread loop;
 
-  void add(const char* method, const char* path, Handler handler) {
-    routes.push_back({method, path});
-    route_handlers.push_back(std::move(handler));
-  }
+  void add(const char* method, const char* path, Handler handler) { mounted.add(method, path, std::move(handler)); }
   void mount();
   void start_tools();
   void settle();
   Status check_memory(const LlamaLoad& load) const;
+  void pause_between_nodes();
+  void take_state(server_state state);
+  llama_model* model() const { return const_cast<llama_model*>(llama_get_model(context.get_llama_context())); }
+  server_queue& queue() { return context.get_response_reader().queue_tasks; }
 };
 
 // Before the parameters are used: what depends on several of them.
@@ -206,10 +142,8 @@ void LlamaChat::Parts::start_tools() {
   if (params.server_tools.empty() && mcp.empty()) return;
   tools.setup(params.server_tools, mcp, params.server_tools_runtime);
   log_line(LogLevel::kWarn, "llama.cpp's own tools are on: do not let strangers reach this server");
-  for (std::size_t i = 0; i < routes.size(); ++i) {
-    if (routes[i].path == "/tools")
-      route_handlers[i] = routes[i].method == "GET" ? tools.handle_get : tools.handle_post;
-  }
+  mounted.replace("GET", "/tools", tools.handle_get);
+  mounted.replace("POST", "/tools", tools.handle_post);
 }
 
 // llama.cpp ends the process, or is ended, where the memory of its context cannot be had.
@@ -231,6 +165,31 @@ Status LlamaChat::Parts::check_memory(const LlamaLoad& load) const {
   return Error{ErrorCode::kOutOfMemory,
                numbers + "; take a smaller --ctx-size (now " + std::to_string(params.n_ctx) + "), or --chat off",
                "model"};
+}
+
+// The computing thread calls this between the nodes of each graph; false: go on.
+void LlamaChat::Parts::pause_between_nodes() {
+  const auto pause = [](void* data) {
+    static_cast<ComputeGate*>(data)->pause_point();
+    return false;
+  };
+  llama_set_abort_callback(context.get_llama_context(), pause, gate);
+}
+
+// llama.cpp frees the model behind kSleeping, and says kReady when it has loaded it again. It says so on the thread
+// that computes, and holds its queue meanwhile: nothing here may wait for a request of ours that waits for the queue.
+void LlamaChat::Parts::take_state(server_state state) {
+  if (state == SERVER_STATE_SLEEPING) {
+    log_line(LogLevel::kInfo, "idle: the weights are freed until the next request");
+    asleep.store(true);
+    if (sleep_watch.before_free) sleep_watch.before_free();
+  }
+  if (state == SERVER_STATE_READY && asleep.load()) {
+    pause_between_nodes();
+    if (sleep_watch.after_load) sleep_watch.after_load(model());
+    asleep.store(false);
+    log_line(LogLevel::kInfo, "awake: the weights are back");
+  }
 }
 
 LlamaChat::LlamaChat(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -294,6 +253,7 @@ Status LlamaChat::load(const LlamaLoad& load, ComputeGate& gate) {
     llama_numa_init(params.numa);
     server_stream_session_manager_start();
     parts.start_tools();
+    parts.context.set_state_callback([&parts](server_state state, const json&) { parts.take_state(state); });
     if (!parts.context.load_model(params)) {
       return Error{
           ErrorCode::kUnsupportedModel,
@@ -305,19 +265,12 @@ Status LlamaChat::load(const LlamaLoad& load, ComputeGate& gate) {
                  "model"};
   }
   parts.handlers->update_meta(parts.context);
-  // Called by the computing thread between the nodes of each graph; false: go on.
-  const auto pause = [](void* data) {
-    static_cast<ComputeGate*>(data)->pause_point();
-    return false;
-  };
-  llama_set_abort_callback(parts.context.get_llama_context(), pause, &gate);
+  parts.pause_between_nodes();
   parts.loaded.store(true);
   return {};
 }
 
-llama_model* LlamaChat::model() const {
-  return const_cast<llama_model*>(llama_get_model(parts_->context.get_llama_context()));
-}
+llama_model* LlamaChat::model() const { return parts_->model(); }
 
 void LlamaChat::start() {
   parts_->loop = std::thread([this] { parts_->context.start_loop(); });
@@ -325,7 +278,7 @@ void LlamaChat::start() {
 
 // The loop is ended last: a request that waits for it would end the process.
 void LlamaChat::stop(double grace_ms) {
-  parts_->calls.close(grace_ms);
+  parts_->mounted.calls().close(grace_ms);
   if (!parts_->loaded.exchange(false)) return;
   server_stream_session_manager_stop();
   parts_->context.terminate();
@@ -333,43 +286,40 @@ void LlamaChat::stop(double grace_ms) {
   parts_->mcp.shutdown();
 }
 
-const std::vector<ChatRoute>& LlamaChat::routes() const { return parts_->routes; }
+void LlamaChat::watch_sleep(SleepWatch watch) { parts_->sleep_watch = std::move(watch); }
+
+void LlamaChat::wake() {
+  parts_->queue().wait_until_no_sleep();
+  touch();
+}
+
+void LlamaChat::touch() {
+  server_task nothing(SERVER_TASK_TYPE_NEXT_RESPONSE);
+  nothing.id = parts_->queue().get_new_id();
+  parts_->queue().post(std::move(nothing));
+}
+
+bool LlamaChat::asleep() const { return parts_->asleep.load(); }
+
+const std::vector<ChatRoute>& LlamaChat::routes() const { return parts_->mounted.routes(); }
 
 HttpReply LlamaChat::handle(std::size_t route, const HttpRequest& request) {
-  HttpReply out;
-  std::shared_ptr<ChatCalls::Call> at_work = parts_->calls.begin(request.disconnected);
-  if (!at_work) {
-    out.status = 503;
-    out.body = R"({"error": {"code": 503, "message": "the server is shutting down", "type": "unavailable_error"}})";
-    return out;
-  }
-  auto exchange = std::make_shared<Exchange>(parts_->routes[route], request, [at_work] { return at_work->is_over(); });
-  exchange->reply = call(parts_->route_handlers[route], exchange->request);
-  out.status = exchange->reply->status;
-  out.content_type = exchange->reply->content_type;
-  for (const auto& [name, value] : exchange->reply->headers) out.headers.emplace_back(name, value);
-  if (!exchange->reply->is_stream()) {
-    out.body = std::move(exchange->reply->data);
-    return out;
-  }
-  out.headers.emplace_back("X-Accel-Buffering", "no");
-  out.stream = [exchange, at_work](const BodyWriter& write) { send_pieces(*exchange, write); };
-  return out;
+  return parts_->mounted.handle(route, request);
 }
 
 bool LlamaChat::healthy() const {
-  const double silent_ms = parts_->calls.oldest_ms();
-  if (parts_->gate == nullptr || silent_ms < parts_->stuck_seconds * 1e3) return true;
-  if (parts_->gate->guest_paused()) return true;
-  return parts_->calls.ms_since(parts_->gate->guest_seen_ns()) < parts_->stuck_seconds * 1e3;
+  const ChatCalls& calls = parts_->mounted.calls();
+  if (parts_->gate == nullptr || calls.oldest_ms() < parts_->stuck_seconds * 1e3) return true;
+  if (parts_->gate->guest_paused() || parts_->asleep.load()) return true;
+  return calls.ms_since(parts_->gate->guest_seen_ns()) < parts_->stuck_seconds * 1e3;
 }
 
-std::size_t LlamaChat::in_flight() const { return parts_->calls.in_flight(); }
+std::size_t LlamaChat::in_flight() const { return parts_->mounted.calls().in_flight(); }
 
 std::string LlamaChat::metrics_text() {
   if (!parts_->params.endpoint_metrics) return "";
-  for (std::size_t i = 0; i < parts_->routes.size(); ++i) {
-    if (parts_->routes[i].path != "/metrics") continue;
+  for (std::size_t i = 0; i < routes().size(); ++i) {
+    if (routes()[i].path != "/metrics") continue;
     const HttpReply reply = handle(i, {.method = "GET", .path = "/metrics"});
     return reply.status == 200 ? reply.body : "";
   }

@@ -8,6 +8,7 @@
 //   (*chat)->start();                                    // from here on routes are answered
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,6 +33,12 @@ struct LlamaLoad {
   double stuck_seconds = 120;
 };
 
+// Told by the thread that computes; nothing of this object but model() may be called meanwhile.
+struct SleepWatch {
+  std::function<void()> before_free;             // every context of others on the weights goes now
+  std::function<void(llama_model*)> after_load;  // the same file again, loaded in the same way
+};
+
 // Thread-safe but for parse(), load() and start(), which come in this order, each once.
 class LlamaChat final : public ChatServer {
  public:
@@ -50,8 +57,14 @@ class LlamaChat final : public ChatServer {
   // Loads the weights and a context of its own on them. While a turn of `gate` is held it computes nothing. Errors:
   // kUnsupportedModel; kOutOfMemory with the numbers.
   Status load(const LlamaLoad& load, ComputeGate& gate);
-  // The weights, freed by the destructor.
+  // The weights, freed by the destructor, and while asleep (settings().sleep_idle_seconds >= 0).
   llama_model* model() const;
+  // For whoever shares the weights; before start().
+  void watch_sleep(SleepWatch watch);
+  // Returns when the weights are there; counts as a request. REQUIRES: start() was called, and stop() was not.
+  void wake();
+  // Counts as a request, and does not wait.
+  void touch();
   // Begins to compute what its routes are asked for.
   void start();
   // No new work; waits up to grace_ms for what is at work, then breaks it off. Idempotent.
@@ -62,6 +75,7 @@ class LlamaChat final : public ChatServer {
   bool healthy() const override;
   std::size_t in_flight() const override;
   std::string metrics_text() override;
+  bool asleep() const override;
 
  private:
   struct Parts;

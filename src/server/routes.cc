@@ -333,7 +333,8 @@ HttpReply Routes::page(const Route& route) const {
     case RouteKind::kMetrics:
       reply.content_type = kMetricsMediaType;
       reply.body = place_.metrics.text(place_.decider.stats());
-      if (options_.chat != nullptr) reply.body += options_.chat->metrics_text();
+      if (options_.chat != nullptr)
+        reply.body += sleeping_text(options_.chat->asleep()) + options_.chat->metrics_text();
       return reply;
     case RouteKind::kPage: {
       const std::optional<WebPage> page = web_page(route.path);
@@ -361,7 +362,8 @@ HttpReply Routes::health_reply() const {
                       .limits = options_.wire,
                       .in_flight = place_.decider.in_flight(),
                       .queued = engine.queued,
-                      .running = engine.running};
+                      .running = engine.running,
+                      .asleep = options_.chat != nullptr && options_.chat->asleep()};
   HttpReply reply;
   reply.status = health.status == "ok" ? 200 : 503;
   reply.body = health_body(health);
