@@ -86,6 +86,22 @@ Result<ServeFlags> with_llama_settings(ServeFlags flags, const server::LlamaSett
   return flags;
 }
 
+bool is_for_many_models(const ServeFlags& flags, const server::LlamaSettings& settings) {
+  const bool has_model = !flags.model.model.empty() || !flags.positional_model.empty() || !settings.download.empty();
+  return flags.chat && !has_model;
+}
+
+ServeFlags behind_router(ServeFlags flags) {
+  const ServeFlags plain;
+  flags.api_keys.clear();
+  flags.api_key_file.clear();
+  flags.rate_limit = plain.rate_limit;
+  flags.cors_origins.clear();
+  flags.ssl_key_file.clear();
+  flags.ssl_cert_file.clear();
+  return flags;
+}
+
 std::vector<std::string> split_at_commas(const std::vector<std::string>& words) {
   std::vector<std::string> out;
   for (const std::string& word : words) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/model_flags.h"
@@ -35,8 +36,10 @@ struct ServeFlags {
   bool chat = true;
   std::string chat_template_text;        // as llama-server's flags say: Jinja text, or a name that llama.cpp knows
   std::vector<std::string> llama_words;  // llama-server's flags, as they came
-  std::string path_prefix;               // in front of every path; llama-server's --api-prefix
-  std::int64_t grace_seconds = 25;       // SageMaker kills a container 30 s after SIGTERM
+  // What flags of ours said, as environment variables: for the processes of a router.
+  std::vector<std::pair<std::string, std::string>> given;
+  std::string path_prefix;          // in front of every path; llama-server's --api-prefix
+  std::int64_t grace_seconds = 25;  // SageMaker kills a container 30 s after SIGTERM
 };
 
 // The specs of all of the above; llama-server's flags come from whoever knows them (ForeignFlag). `flags` must outlive

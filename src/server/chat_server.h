@@ -33,6 +33,8 @@ class ChatServer {
   virtual std::string metrics_text() = 0;
   // Its model is not in memory; the next request that needs it brings it back.
   virtual bool asleep() const { return false; }
+  // It answers what decides and /v1/models, too: such routes of ours are not there.
+  virtual bool decides() const { return false; }
 };
 
 // True when `path` is of the form of `pattern`.

@@ -12,12 +12,9 @@
 #include <server-context.h>
 #include <server-http.h>
 #include <server-mcp.h>
-#include <server-models.h>
 #include <server-queue.h>
 #include <server-stream.h>
 #include <server-tools.h>
-
-#include <server-cors-proxy.h>  // needs those above
 
 #include <algorithm>
 #include <atomic>
@@ -31,21 +28,13 @@
 
 #include "base/log.h"
 #include "server/llama_handlers.h"
+#include "server/llama_routes.h"
 
 namespace assay::server {
 namespace {
 
-using Handler = LlamaHandler;
-
 constexpr int kQuiet = -1;  // of llama.cpp's log
 constexpr int kSlots = 4;   // as llama-server has where --parallel is not given
-
-server_http_res_ptr refuse_disabled(const server_http_req& /*request*/) {
-  auto reply = std::make_unique<server_http_res>();
-  reply->status = 403;
-  reply->data = R"({"error": {"message": "this feature is disabled", "type": "feature_disabled"}})";
-  return reply;
-}
 
 }  // namespace
 
@@ -58,6 +47,7 @@ struct LlamaChat::Parts {
   server_tools tools;
   LlamaHandlers mounted;
   SleepWatch sleep_watch;
+  std::function<void(const std::string&, const std::string&)> on_state;
   std::atomic<bool> asleep{false};
   ComputeGate* gate = nullptr;
   double stuck_seconds = 0;
@@ -65,13 +55,10 @@ struct LlamaChat::Parts {
   std::atomic<bool> loaded{false};
   std::thread loop;
 
-  void add(const char* method, const char* path, Handler handler) { mounted.add(method, path, std::move(handler)); }
-  void mount();
-  void start_tools();
   void settle();
   Status check_memory(const LlamaLoad& load) const;
   void pause_between_nodes();
-  void take_state(server_state state);
+  void take_state(server_state state, const json& payload);
   llama_model* model() const { return const_cast<llama_model*>(llama_get_model(context.get_llama_context())); }
   server_queue& queue() { return context.get_response_reader().queue_tasks; }
 };
@@ -87,63 +74,6 @@ void LlamaChat::Parts::settle() {
   if (params.kv_unified_per_slot > 0 && params.n_ctx == 0 && !wants_trained_context) {
     params.n_ctx = params.n_parallel * params.kv_unified_per_slot;
   }
-}
-
-void LlamaChat::Parts::mount() {
-  server_routes& to = *handlers;
-  add("GET", "/health", to.get_health);
-  add("GET", "/v1/health", to.get_health);
-  add("GET", "/metrics", to.get_metrics);
-  add("GET", "/props", to.get_props);
-  add("POST", "/props", to.post_props);
-  add("GET", "/models", to.get_models);
-  add("GET", "/v1/models", to.get_models);
-  add("POST", "/completion", to.post_completions);
-  add("POST", "/completions", to.post_completions);
-  add("POST", "/v1/completions", to.post_completions_oai);
-  add("POST", "/chat/completions", to.post_chat_completions);
-  add("POST", "/v1/chat/completions", to.post_chat_completions);
-  add("POST", "/v1/chat/completions/control", to.post_control);
-  add("POST", "/v1/responses", to.post_responses_oai);
-  add("POST", "/responses", to.post_responses_oai);
-  add("POST", "/v1/audio/transcriptions", to.post_transcriptions_oai);
-  add("POST", "/audio/transcriptions", to.post_transcriptions_oai);
-  add("POST", "/v1/messages", to.post_anthropic_messages);
-  add("POST", "/infill", to.post_infill);
-  add("POST", "/embedding", to.post_embeddings);
-  add("POST", "/embeddings", to.post_embeddings);
-  add("POST", "/v1/embeddings", to.post_embeddings_oai);
-  for (const char* path : {"/rerank", "/reranking", "/v1/rerank", "/v1/reranking"}) add("POST", path, to.post_rerank);
-  add("POST", "/v1/systemone", to.post_systemone);
-  add("POST", "/tokenize", to.post_tokenize);
-  add("POST", "/detokenize", to.post_detokenize);
-  add("POST", "/apply-template", to.post_apply_template);
-  add("POST", "/chat/completions/input_tokens", to.post_chat_completions_tok);
-  add("POST", "/v1/chat/completions/input_tokens", to.post_chat_completions_tok);
-  add("POST", "/responses/input_tokens", to.post_responses_tok_oai);
-  add("POST", "/v1/responses/input_tokens", to.post_responses_tok_oai);
-  add("POST", "/v1/messages/count_tokens", to.post_anthropic_count_tokens);
-  add("GET", "/lora-adapters", to.get_lora_adapters);
-  add("POST", "/lora-adapters", to.post_lora_adapters);
-  add("GET", "/slots", to.get_slots);
-  add("POST", "/slots/:id_slot", to.post_slots);
-  add("GET", "/v1/stream", server_stream_make_get_handler());
-  add("POST", "/v1/streams/lookup", server_stream_make_lookup_handler());
-  add("DELETE", "/v1/stream", server_stream_make_delete_handler());
-  add("GET", "/cors-proxy", params.ui_mcp_proxy ? Handler(proxy_handler_get) : Handler(refuse_disabled));
-  add("GET", "/tools", refuse_disabled);
-  add("POST", "/tools", refuse_disabled);
-  add("POST", "/cors-proxy", params.ui_mcp_proxy ? Handler(proxy_handler_post) : Handler(refuse_disabled));
-}
-
-// Tools that the server itself offers to models; none unless the words ask for them.
-void LlamaChat::Parts::start_tools() {
-  mcp.start(params);
-  if (params.server_tools.empty() && mcp.empty()) return;
-  tools.setup(params.server_tools, mcp, params.server_tools_runtime);
-  log_line(LogLevel::kWarn, "llama.cpp's own tools are on: do not let strangers reach this server");
-  mounted.replace("GET", "/tools", tools.handle_get);
-  mounted.replace("POST", "/tools", tools.handle_post);
 }
 
 // llama.cpp ends the process, or is ended, where the memory of its context cannot be had.
@@ -178,7 +108,7 @@ void LlamaChat::Parts::pause_between_nodes() {
 
 // llama.cpp frees the model behind kSleeping, and says kReady when it has loaded it again. It says so on the thread
 // that computes, and holds its queue meanwhile: nothing here may wait for a request of ours that waits for the queue.
-void LlamaChat::Parts::take_state(server_state state) {
+void LlamaChat::Parts::take_state(server_state state, const json& payload) {
   if (state == SERVER_STATE_SLEEPING) {
     log_line(LogLevel::kInfo, "idle: the weights are freed until the next request");
     asleep.store(true);
@@ -190,6 +120,7 @@ void LlamaChat::Parts::take_state(server_state state) {
     asleep.store(false);
     log_line(LogLevel::kInfo, "awake: the weights are back");
   }
+  if (on_state) on_state(server_state_to_str(state), safe_json_to_str(payload.is_null() ? json::object() : payload));
 }
 
 LlamaChat::LlamaChat(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -212,7 +143,10 @@ Result<std::unique_ptr<LlamaChat>> LlamaChat::parse(const std::vector<std::strin
   parts->settle();
   parts->settings = settings_of(parts->params);
   parts->handlers = std::make_unique<server_routes>(parts->params, parts->context);
-  parts->mount();
+  mount_routes(parts->mounted, *parts->handlers, parts->params,
+               {.get = server_stream_make_get_handler(),
+                .lookup = server_stream_make_lookup_handler(),
+                .remove = server_stream_make_delete_handler()});
   return std::unique_ptr<LlamaChat>(new LlamaChat(std::move(parts)));
 }
 
@@ -248,12 +182,14 @@ Status LlamaChat::load(const LlamaLoad& load, ComputeGate& gate) {
   if (params.model_alias.empty()) params.model_alias.insert(load.model_name);
   parts.gate = &gate;
   parts.stuck_seconds = load.stuck_seconds;
+  parts.on_state = load.on_state;
   try {
     if (Status fits = parts.check_memory(load); !fits.ok()) return fits;
     llama_numa_init(params.numa);
     server_stream_session_manager_start();
-    parts.start_tools();
-    parts.context.set_state_callback([&parts](server_state state, const json&) { parts.take_state(state); });
+    start_tools(parts.mounted, parts.tools, parts.mcp, params);
+    parts.context.set_state_callback(
+        [&parts](server_state state, const json& payload) { parts.take_state(state, payload); });
     if (!parts.context.load_model(params)) {
       return Error{
           ErrorCode::kUnsupportedModel,
@@ -285,6 +221,8 @@ void LlamaChat::stop(double grace_ms) {
   if (parts_->loop.joinable()) parts_->loop.join();
   parts_->mcp.shutdown();
 }
+
+std::string LlamaChat::model_info() const { return safe_json_to_str(parts_->handlers->get_model_info()); }
 
 void LlamaChat::watch_sleep(SleepWatch watch) { parts_->sleep_watch = std::move(watch); }
 

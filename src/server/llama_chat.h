@@ -31,6 +31,8 @@ struct LlamaLoad {
   // Tokens of the context where the words name none.
   std::int32_t default_context_tokens = 8192;
   double stuck_seconds = 120;
+  // Told each state of the model as llama.cpp names it, with a JSON object; may be empty.
+  std::function<void(const std::string& state, const std::string& payload)> on_state = {};
 };
 
 // Told by the thread that computes; nothing of this object but model() may be called meanwhile.
@@ -59,6 +61,8 @@ class LlamaChat final : public ChatServer {
   Status load(const LlamaLoad& load, ComputeGate& gate);
   // The weights, freed by the destructor, and while asleep (settings().sleep_idle_seconds >= 0).
   llama_model* model() const;
+  // What a router tells of this model; a JSON object. REQUIRES: load() went well.
+  std::string model_info() const;
   // For whoever shares the weights; before start().
   void watch_sleep(SleepWatch watch);
   // Returns when the weights are there; counts as a request. REQUIRES: start() was called, and stop() was not.

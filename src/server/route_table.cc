@@ -51,6 +51,11 @@ const std::vector<Route>& known_routes() {
   return kRoutes;
 }
 
+bool is_for_decisions(RouteKind kind) {
+  return kind == RouteKind::kSemif || kind == RouteKind::kInvocations || kind == RouteKind::kSystemOne ||
+         kind == RouteKind::kDecisions || kind == RouteKind::kChat;
+}
+
 const Route* find_route(std::string_view path) {
   for (const Route& route : known_routes()) {
     if (path == route.path) return &route;

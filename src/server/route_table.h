@@ -32,6 +32,8 @@ struct Route {
 };
 
 const std::vector<Route>& known_routes();
+// Whether decisions are made there.
+bool is_for_decisions(RouteKind kind);
 // nullptr when there is none.
 const Route* find_route(std::string_view path);
 bool takes(const Route& route, std::string_view method);

@@ -183,6 +183,9 @@ Routes::Served Routes::serve(const Route* route, const HttpRequest& request, con
   try {
     std::optional<Served> refused = check_head(route, request, id);
     if (refused.has_value()) return std::move(*refused);
+    if (is_for_one_model(*route, request)) {
+      return forward(*map_.find_foreign(route->path, route->method), request, counted);
+    }
     if (route->kind == RouteKind::kForeign) {
       const Status checked = is_post(*route) ? check_body(*route, request) : Status();
       return checked.ok() ? forward(*route, request, counted) : refuse(route, checked.error(), id);
@@ -290,6 +293,12 @@ Routes::Served Routes::decide(const Route& route, const HttpRequest& request, co
   Served served = served_of(make_decision(place_, *wire, parsed, id));
   if (served.reply.status == 200) served.reply.content_type = parsed.content_type;
   return served;
+}
+
+// The metrics of one of several models.
+bool Routes::is_for_one_model(const Route& route, const HttpRequest& request) const {
+  if (route.kind != RouteKind::kMetrics || options_.chat == nullptr || !options_.chat->decides()) return false;
+  return std::any_of(request.query.begin(), request.query.end(), [](const auto& one) { return one.first == "model"; });
 }
 
 // A chat completion that wants text.

@@ -96,6 +96,7 @@ class Routes {
   Served refuse(const Route* route, const Error& error, const std::string& id);
   static Served served_of(DecisionOutcome outcome);
   Served forward(const Route& route, const HttpRequest& request, const std::shared_ptr<Counted>& counted);
+  bool is_for_one_model(const Route& route, const HttpRequest& request) const;
   bool is_chat(const Route& route, const HttpRequest& request) const;
   Status check_body(const Route& route, const HttpRequest& request);
   Served decide(const Route& route, const HttpRequest& request, const std::string& id,
