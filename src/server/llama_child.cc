@@ -42,7 +42,7 @@ bool read_end(std::string& line) {
 
 struct LlamaChild::Parts {
   server_child child;
-  int end_fd = eventfd(0, EFD_CLOEXEC);
+  int end_fd = -1;
   std::thread watcher;
 
   void wait_for_end(const std::function<void()>& stop) const {
@@ -62,6 +62,7 @@ struct LlamaChild::Parts {
 LlamaChild::LlamaChild(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
 LlamaChild::~LlamaChild() {
+  if (parts_->end_fd < 0) return;
   const std::uint64_t one = 1;
   // An eventfd's counter is at 0 here, so the write always fits.
   const ssize_t written = write(parts_->end_fd, &one, sizeof one);
@@ -73,6 +74,7 @@ LlamaChild::~LlamaChild() {
 std::unique_ptr<LlamaChild> LlamaChild::attach() {
   auto parts = std::make_unique<Parts>();
   if (!parts->child.is_child()) return nullptr;
+  parts->end_fd = eventfd(0, EFD_CLOEXEC);
   return std::unique_ptr<LlamaChild>(new LlamaChild(std::move(parts)));
 }
 
@@ -93,6 +95,7 @@ void LlamaChild::tell(const std::string& state, const std::string& payload) {
 }
 
 void LlamaChild::watch(std::function<void()> stop) {
+  if (parts_->end_fd < 0) return;  // no file can be opened any more: the router kills what does not end
   parts_->watcher = std::thread([this, stop = std::move(stop)] { parts_->wait_for_end(stop); });
 }
 

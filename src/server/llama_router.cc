@@ -21,6 +21,7 @@
 
 #include "base/log.h"
 #include "server/ascii.h"
+#include "server/chat_decide.h"
 #include "server/layer_replies.h"
 #include "server/llama_handlers.h"
 #include "server/llama_routes.h"
@@ -51,6 +52,13 @@ std::string model_of_body(const std::string& body) {
 bool wants_load(const common_params& params, const server_http_req& request) {
   const std::string said = request.get_param("autoload");
   return said.empty() ? params.models_autoload : said == "true" || said == "1";
+}
+
+bool is_decision(const server_http_req& request) {
+  HttpRequest ours;
+  ours.headers.assign(request.headers.begin(), request.headers.end());
+  ours.body = request.body;
+  return ChatDecideWire::wants(ours);
 }
 
 server_http_res_ptr refusal(const std::string& path, const Error& error) {
@@ -104,12 +112,15 @@ void LlamaRouter::Parts::mount() {
                 .remove = models->router_stream_delete});
 }
 
-// All paths of ours that decide, but for chat's, which is llama.cpp's, too, and names a model anyway.
+// All paths of ours that decide. A chat completion names a model anyway, unless it is one decision.
 void LlamaRouter::Parts::mount_decisions() {
   for (const Route& route : known_routes()) {
-    if (!is_for_decisions(route.kind) || route.kind == RouteKind::kChat) continue;
+    if (!is_for_decisions(route.kind)) continue;
     const std::string path = route.path;
-    const auto handler = [this, path](const server_http_req& request) { return decide(path, request); };
+    const bool may_chat = route.kind == RouteKind::kChat;
+    const auto handler = [this, path, may_chat](const server_http_req& request) {
+      return may_chat && !is_decision(request) ? models->proxy_post(request) : decide(path, request);
+    };
     const std::vector<ChatRoute>& there = mounted.routes();
     const bool has =
         std::any_of(there.begin(), there.end(), [&path](const ChatRoute& one) { return one.path == path; });

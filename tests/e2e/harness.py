@@ -69,10 +69,10 @@ class Reply:
 
 
 class Server:
-    """`assay serve` as a process, on a port that the system chose."""
+    """`assay serve` as a process, on a port that the system chose. Without a model it serves many."""
 
     def __init__(self, model, *flags):
-        command = [BINARY, "serve", model, "--port", "0", "--check-dir", CHECK_DIR, *flags]
+        command = [BINARY, "serve", *([model] if model else []), "--port", "0", "--check-dir", CHECK_DIR, *flags]
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                         stderr=subprocess.PIPE, text=True, errors="replace", env=environment())
         self.log = []

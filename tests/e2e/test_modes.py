@@ -1,7 +1,10 @@
 """The ways of running that llama-server has beside one model that is always there: asleep while idle, behind a prefix
-of all paths."""
+of all paths, many models in processes of their own."""
 
 import json
+import os
+import shutil
+import socket
 import threading
 import unittest
 
@@ -126,6 +129,115 @@ class PrefixTest(unittest.TestCase):
         result = harness.run("serve", harness.default_model(), "--api-prefix", "some/")
         self.assertEqual(result.returncode, 2, result.stderr)
         self.assertIn("--api-prefix", result.stderr)
+
+
+def folder_of_models(**models):
+    """A folder with these models under these names."""
+    folder = os.path.join(harness.WORK_DIR, "router-models")
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    for name, path in models.items():
+        os.symlink(path, os.path.join(folder, name + ".gguf"))
+    return folder
+
+
+class RouterTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        broken = harness.write_file("broken.gguf", "this is no model\n" * 100)
+        folder = folder_of_models(small=harness.default_model(), tiny=harness.tiny("tiny-attention"), broken=broken)
+        cls.server = harness.Server(None, "--models-dir", folder, "--threads", harness.THREADS, "--round", "3",
+                                    "--no-readout-check", "--api-key", "k", "-c", "1024", "--metrics")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+
+    def ask(self, method, path, body=None, **headers):
+        data = None if body is None else json.dumps(body).encode()
+        headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        return self.server.request(method, path, data,
+                                   {"Authorization": "Bearer k", "Content-Type": "application/json", **headers})
+
+    def models(self):
+        return {entry["id"]: entry for entry in self.ask("GET", "/v1/models").json()["data"]}
+
+    def answer(self, body, path="/v1/decide", **headers):
+        reply = self.ask("POST", path, body, **headers)
+        self.assertEqual(reply.status, 200, str(reply))
+        return reply.json()
+
+    def test_it_lists_the_models_and_has_none_itself(self):
+        self.assertLessEqual({"small", "tiny", "broken"}, set(self.models()))
+        self.assertEqual(self.server.get("/health").json()["status"], "ok")
+        self.assertEqual(self.server.get("/v1/models").status, 401)
+        self.assertEqual(self.ask("GET", "/props").json()["role"], "router")
+        self.assertIn("assay_requests_in_flight", self.ask("GET", "/metrics").body.decode())
+
+    def test_a_decision_is_for_the_model_that_is_named(self):
+        small = self.answer(BODY, X_Assay_Model="small")["result"]
+        harness.check_result(self, small, BODY["decision"]["options"])
+        self.assertEqual(self.answer(BODY, X_Assay_Model="small")["result"]["option_logits"], small["option_logits"])
+        tiny = self.answer(BODY, X_Assay_Model="tiny")["result"]
+        self.assertNotEqual(tiny["option_logits"], small["option_logits"])
+        self.assertEqual(self.models()["small"]["status"]["value"], "loaded")
+        self.assertEqual(self.answer(BODY, "/invocations", X_Assay_Model="small")["result"]["option_logits"],
+                         small["option_logits"])
+        self.assertIn("assay_engine_cells", self.ask("GET", "/metrics?model=small").body.decode())
+
+    def test_system_one_names_it_in_the_body_and_flags_reach_the_model(self):
+        body = {"model": "small", "state": harness.TICKET,
+                "questions": {"wanted": {"type": "choice", "question": harness.WANTED,
+                                         "options": ["refund", "information"]}}}
+        reply = self.ask("POST", "/v1/systemone", body)
+        self.assertEqual(reply.status, 200, str(reply))
+        for path, number in harness.numbers_of(reply.json()):
+            self.assertEqual(round(number, 3), number, path)
+
+    def test_which_model_must_be_clear(self):
+        for more in ({}, {"X_Assay_Model": "nobody"}):
+            reply = self.ask("POST", "/v1/decide", BODY, **more)
+            self.assertEqual(reply.status, 400, str(reply))
+            self.assertIn("small", reply.json()["error"]["message"])
+            self.assertIn("tiny", reply.json()["error"]["message"])
+
+    def test_chat_and_the_rest_are_proxied(self):
+        reply = self.ask("POST", "/v1/chat/completions", {"model": "small", "messages": HELLO, "max_tokens": 4})
+        self.assertEqual(reply.status, 200, str(reply))
+        self.assertTrue(reply.json()["choices"][0]["message"]["content"])
+        reply = self.ask("POST", "/v1/chat/completions",
+                         {"model": "small", "messages": HELLO, "max_tokens": 4, "stream": True})
+        self.assertIn(b"data: [DONE]", reply.body)
+        tokens = self.ask("POST", "/tokenize", {"model": "small", "content": "hello world"})
+        self.assertTrue(tokens.json()["tokens"], str(tokens))
+        self.assertEqual(self.ask("POST", "/v1/chat/completions", {"messages": HELLO}).status, 400)
+        one_header = [name for name in reply.headers if name == "x-request-id"]
+        self.assertEqual(len(one_header), 1)
+
+    def test_a_model_that_cannot_be_loaded_harms_nobody(self):
+        reply = self.ask("POST", "/v1/decide", BODY, X_Assay_Model="broken")
+        self.assertEqual(reply.status, 500, str(reply))
+        self.assertIn("broken", reply.json()["error"]["message"])
+        self.answer(BODY, X_Assay_Model="tiny")
+
+    def test_a_model_is_unloaded_and_comes_back(self):
+        before = self.answer(BODY, X_Assay_Model="tiny")["result"]
+        self.assertEqual(self.ask("POST", "/models/unload", {"model": "tiny"}).status, 200)
+        harness.wait_until(lambda: self.models()["tiny"]["status"]["value"] == "unloaded", "tiny is unloaded")
+        self.assertEqual(self.models()["tiny"]["status"].get("exit_code", 0), 0)
+        self.assertEqual(self.answer(BODY, X_Assay_Model="tiny")["result"]["option_logits"], before["option_logits"])
+
+    def test_at_its_end_its_models_end(self):
+        folder = folder_of_models(only=harness.tiny("tiny-attention"))
+        server = harness.Server(None, "--models-dir", folder, "--threads", "1", "--no-readout-check", "-c", "512")
+        self.assertEqual(server.post(BODY).status, 200)  # the only one needs no name
+        (model,) = [entry for entry in server.get("/v1/models").json()["data"] if entry["id"] == "only"]
+        words = model["status"]["args"]
+        port = int(words[words.index("--port") + 1])
+        socket.create_connection(("127.0.0.1", port), timeout=10).close()
+        self.assertEqual(server.stop(), 0)
+        with self.assertRaises(OSError):
+            socket.create_connection(("127.0.0.1", port), timeout=10)
 
 
 if __name__ == "__main__":
