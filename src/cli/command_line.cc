@@ -194,6 +194,20 @@ Status apply_command(const std::vector<CommandSpec>& commands, const CommandApp&
   return Status();
 }
 
+std::vector<std::pair<std::string, std::string>> given_by(const CommandApp& chosen) {
+  std::vector<std::pair<std::string, std::string>> out;
+  if (chosen.config->count() > 0) out.emplace_back("ASSAY_CONFIG", chosen.config->results().back());
+  for (const BoundOption& bound : chosen.bound) {
+    if (bound.option->count() == 0 || !bound.spec->configurable || bound.spec->positional) continue;
+    std::vector<std::string> values = bound.option->results();
+    if (!bound.spec->repeats) values.erase(values.begin(), values.end() - 1);
+    std::string text;
+    for (const std::string& value : values) text += (text.empty() ? "" : ",") + value;
+    out.emplace_back(env_of(*bound.spec), text);
+  }
+  return out;
+}
+
 // The words without those of foreign flags, which go where the command wants them.
 std::vector<std::string> without_foreign(const std::vector<CommandSpec>& commands,
                                          const std::vector<std::string>& words) {
@@ -240,7 +254,7 @@ Result<ParsedCommand> parse_command_line(const std::vector<CommandSpec>& command
   }
   if (!words.empty()) return unknown_word(*chosen->command, words);
   if (const Status applied = apply_command(commands, *chosen, environment); !applied.ok()) return applied.error();
-  return ParsedCommand{chosen->command->name, ""};
+  return ParsedCommand{chosen->command->name, "", given_by(*chosen)};
 }
 
 }  // namespace assay::cli

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "assay/error.h"
@@ -17,6 +18,8 @@ using ReadEnvironment = std::function<std::optional<std::string>(const std::stri
 struct ParsedCommand {
   std::string name;       // of the command to run; empty when there is only text to print
   std::string help_text;  // for --help and for no command at all
+  // What flags said, as environment variables: another process with these reads the same (lists joined by commas).
+  std::vector<std::pair<std::string, std::string>> given = {};
 };
 
 // Reads `arguments` (without the program's name), fills the options of the one command that was named and leaves the

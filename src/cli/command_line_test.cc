@@ -158,5 +158,17 @@ TEST_F(CommandLineTest, HelpNamesFlagDefaultAndEnvironment) {
   EXPECT_EQ(parse({"--version"})->name, "version");
 }
 
+TEST_F(CommandLineTest, TellsWhatFlagsSaidAsAnEnvironment) {
+  const Result<ParsedCommand> parsed = parse({"serve", "-t", "3", "--threads", "4", "--no-mmap", "--api-key", "a",
+                                              "--api-key", "b", "--state", "not configurable"});
+  ASSERT_TRUE(parsed.ok());
+  const std::map<std::string, std::string> given(parsed->given.begin(), parsed->given.end());
+  const std::map<std::string, std::string> wanted = {
+      {"ASSAY_THREADS", "4"}, {"ASSAY_NO_MMAP", "true"}, {"ASSAY_API_KEY", "a,b"}};
+  EXPECT_EQ(given, wanted);
+  environment_["ASSAY_THREADS"] = "5";
+  EXPECT_TRUE(parse({"serve"})->given.empty());  // it is there already
+}
+
 }  // namespace
 }  // namespace assay::cli

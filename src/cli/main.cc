@@ -188,6 +188,7 @@ int run(const std::vector<std::string>& arguments) {
     return kExitOk;
   }
   set_log_level(log_level(log_level_name(parsed->name, flags)));
+  flags.serve.given = parsed->given;
   return run_command(parsed->name, flags, commands, streams);
 }
 

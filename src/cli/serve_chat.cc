@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <utility>
 
+#include "server/path_prefix.h"
+
 namespace assay::cli {
 namespace {
 
@@ -30,17 +32,17 @@ void take_access(const server::LlamaSettings& settings, ServeFlags& flags) {
   if (flags.host == plain.host && !settings.hosts.empty()) flags.host = settings.hosts.front();
   take_number(settings.port, flags.port, plain.port);
   if (flags.api_key_file.empty()) take_list(settings.api_keys, flags.api_keys);
+  take_text(settings.ssl_key_file, flags.ssl_key_file);
+  take_text(settings.ssl_cert_file, flags.ssl_cert_file);
+  flags.path_prefix = settings.path_prefix;
 }
 
-Status check_settings(const server::LlamaSettings& settings, bool chat) {
+Status check_settings(const server::LlamaSettings& settings) {
   if (settings.hosts.size() > 1) {
     return invalid_argument("--host", "--host takes one address; 0.0.0.0 or :: stands for all");
   }
-  if (!settings.path_prefix.empty()) {
-    return invalid_argument("--api-prefix", "--api-prefix is not known here: let a proxy cut the prefix off");
-  }
-  if (chat && settings.sleep_idle_seconds >= 0) {
-    return invalid_argument("--sleep-idle-seconds", "--sleep-idle-seconds would take the model away from decisions");
+  if (!server::is_path_prefix(settings.path_prefix)) {
+    return invalid_argument("--api-prefix", "--api-prefix begins with a slash and does not end with one");
   }
   return {};
 }
@@ -70,7 +72,7 @@ std::vector<std::string> words_for_llama(const ServeFlags& flags) {
 }
 
 Result<ServeFlags> with_llama_settings(ServeFlags flags, const server::LlamaSettings& settings) {
-  if (Status status = check_settings(settings, flags.chat); !status.ok()) return status.error();
+  if (Status status = check_settings(settings); !status.ok()) return status.error();
   const ServeFlags plain;
   if (flags.positional_model.empty()) take_text(settings.model_path, flags.model.model);
   if (!flags.own_access) take_access(settings, flags);
@@ -83,12 +85,26 @@ Result<ServeFlags> with_llama_settings(ServeFlags flags, const server::LlamaSett
   flags.model.no_mmap = flags.model.no_mmap || settings.no_mmap;
   take_list(settings.aliases, flags.aliases);
   take_list(settings.cors_origins, flags.cors_origins);
-  take_text(settings.ssl_key_file, flags.ssl_key_file);
-  take_text(settings.ssl_cert_file, flags.ssl_cert_file);
   if (is_template_text(flags.model.chat_template)) flags.model.chat_template.clear();
   if (flags.model.chat_template.empty()) flags.chat_template_text = settings.chat_template;
   flags.aliases = split_at_commas(flags.aliases);
   flags.api_keys = split_at_commas(flags.api_keys);
+  return flags;
+}
+
+bool is_for_many_models(const ServeFlags& flags, const server::LlamaSettings& settings) {
+  const bool has_model = !flags.model.model.empty() || !flags.positional_model.empty() || !settings.download.empty();
+  return flags.chat && !has_model;
+}
+
+ServeFlags behind_router(ServeFlags flags) {
+  const ServeFlags plain;
+  flags.api_keys.clear();
+  flags.api_key_file.clear();
+  flags.rate_limit = plain.rate_limit;
+  flags.cors_origins.clear();
+  flags.ssl_key_file.clear();
+  flags.ssl_cert_file.clear();
   return flags;
 }
 

@@ -14,8 +14,15 @@ namespace assay::cli {
 std::vector<std::string> words_for_llama(const ServeFlags& flags);
 
 // `flags` with what llama-server's flags and variables say where ours say nothing. Errors: kInvalidArgument for what
-// this server cannot do (several addresses, a prefix of all paths, sleeping beside decisions).
+// this server cannot do (several addresses, a prefix that is none).
 Result<ServeFlags> with_llama_settings(ServeFlags flags, const server::LlamaSettings& settings);
+
+// True where nothing names a model: this server is a router (server/llama_router.h).
+bool is_for_many_models(const ServeFlags& flags, const server::LlamaSettings& settings);
+
+// For a process that a router started, on an address of this machine alone: the router has checked keys and limits, and
+// speaks to it without TLS.
+ServeFlags behind_router(ServeFlags flags);
 
 // Lists of keys and names may come as one word with commas, as llama-server takes them.
 std::vector<std::string> split_at_commas(const std::vector<std::string>& words);

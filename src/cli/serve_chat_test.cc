@@ -89,17 +89,46 @@ TEST(WithLlamaSettings, ListsMayComeAsOneWord) {
 
 TEST(WithLlamaSettings, RefusesWhatThisServerCannotDo) {
   server::LlamaSettings settings;
-  settings.sleep_idle_seconds = 5;
-  EXPECT_EQ(with_llama_settings({}, settings).error().field, "--sleep-idle-seconds");
-  ServeFlags alone;
-  alone.chat = false;
-  EXPECT_TRUE(with_llama_settings(alone, settings).ok());
-  settings = {};
   settings.hosts = {"127.0.0.1", "::1"};
   EXPECT_EQ(with_llama_settings({}, settings).error().field, "--host");
   settings = {};
-  settings.path_prefix = "/x";
+  settings.path_prefix = "x/";
   EXPECT_EQ(with_llama_settings({}, settings).error().field, "--api-prefix");
+  settings.path_prefix = "/x";
+  ASSERT_TRUE(with_llama_settings({}, settings).ok());
+  EXPECT_EQ(with_llama_settings({}, settings)->path_prefix, "/x");
+}
+
+TEST(IsForManyModels, WhereNothingNamesOne) {
+  EXPECT_TRUE(is_for_many_models({}, {}));
+  ServeFlags flags;
+  flags.chat = false;
+  EXPECT_FALSE(is_for_many_models(flags, {}));
+  flags = {};
+  flags.model.model = "m.gguf";
+  EXPECT_FALSE(is_for_many_models(flags, {}));
+  flags = {};
+  flags.positional_model = "m.gguf";
+  EXPECT_FALSE(is_for_many_models(flags, {}));
+  server::LlamaSettings settings;
+  settings.download = "owner/name";
+  EXPECT_FALSE(is_for_many_models({}, settings));
+}
+
+TEST(BehindRouter, NeedsNoKeyAndNoTls) {
+  ServeFlags flags;
+  flags.api_keys = {"k"};
+  flags.api_key_file = "keys";
+  flags.rate_limit = 3;
+  flags.cors_origins = {"*"};
+  flags.ssl_key_file = "key.pem";
+  flags.ssl_cert_file = "cert.pem";
+  flags.round = 2;
+  const ServeFlags behind = behind_router(flags);
+  EXPECT_TRUE(behind.api_keys.empty() && behind.api_key_file.empty() && behind.cors_origins.empty());
+  EXPECT_TRUE(behind.ssl_key_file.empty() && behind.ssl_cert_file.empty());
+  EXPECT_EQ(behind.rate_limit, 0u);
+  EXPECT_EQ(behind.round, 2);
 }
 
 TEST(WithLlamaSettings, TemplateTextServesDecisionsTooAndANameDoesNot) {

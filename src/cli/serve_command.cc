@@ -1,9 +1,14 @@
 #include "cli/serve_command.h"
 
+#include <signal.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
+#include <functional>
 #include <utility>
 
 #include "assay/build.h"
@@ -11,9 +16,13 @@
 #include "cli/serve_chat.h"
 #include "server/http_server.h"
 #include "server/llama_chat.h"
+#include "server/llama_child.h"
+#include "server/llama_router.h"
 #include "server/metrics.h"
+#include "server/no_decider.h"
 #include "server/routes.h"
 #include "server/shutdown.h"
+#include "server/sleeping_decider.h"
 
 namespace assay::cli {
 namespace {
@@ -49,6 +58,7 @@ server::HttpServerOptions http_options(const ServeFlags& flags) {
   out.cors_origins = flags.cors_origins;
   out.ssl_certificate_file = flags.ssl_cert_file;
   out.ssl_key_file = flags.ssl_key_file;
+  out.path_prefix = flags.path_prefix;
   return out;
 }
 
@@ -70,6 +80,8 @@ std::string device_name(const ServeFlags& flags) {
 
 // After the grace: for replies to be written and the model to be freed.
 constexpr double kExitMarginMs = 3000;
+// A router's models have more: llama.cpp kills after 10 s what does not end by itself.
+constexpr double kModelsExitMs = 12'000;
 
 // Ends the process from another thread: everything that could be waited for has been.
 void leave_behind(bool all_answered) {
@@ -86,6 +98,33 @@ struct Answering {
   std::unique_ptr<Decider> decider;
 };
 
+// From a signal on: no new work, accepted work is answered, then everything is stopped, at the latest after the grace.
+class Ending {
+ public:
+  explicit Ending(const ServeFlags& flags) : grace_ms_(static_cast<double>(flags.grace_seconds) * 1e3) {}
+
+  // `stop` gets what is left of the grace.
+  void wait(SignalWatcher& signals, const Clock& clock, server::Routes& routes, Decider& decider,
+            server::HttpServer& listener, const std::function<void(double)>& stop, double more_ms) {
+    signals.wait();
+    log_line(LogLevel::kInfo, "draining: answering what was accepted");
+    const std::int64_t began_ns = clock.now_ns();
+    limit_.start(grace_ms_ + kExitMarginMs + more_ms);
+    const auto stop_listener = [&] {
+      stop(std::max(0.0, grace_ms_ - clock.ms_since(began_ns)));
+      all_answered_.store(true);
+      listener.stop();
+    };
+    server::shut_down(routes, decider, stop_listener, grace_ms_);
+    log_line(LogLevel::kInfo, "stopped");
+  }
+
+ private:
+  const double grace_ms_;
+  std::atomic<bool> all_answered_{false};
+  server::ExitLimit limit_{[this] { leave_behind(all_answered_.load()); }};
+};
+
 // The model's path, after a download where llama-server's flags ask for one.
 Status find_model(ServeFlags& flags, server::LlamaChat& chat) {
   if (!flags.model.model.empty() || !flags.positional_model.empty() || chat.settings().download.empty()) return {};
@@ -96,8 +135,34 @@ Status find_model(ServeFlags& flags, server::LlamaChat& chat) {
   return {};
 }
 
+// The decider goes with the weights, and comes back with them.
+void follow_sleep(const DeciderOptions& options, const LoadPlan& plan, const ServeParts& parts, Answering& answering) {
+  server::LlamaChat& chat = *answering.chat;
+  auto decider = std::make_unique<server::SleepingDecider>(
+      std::move(answering.decider),
+      server::SleepHooks{.wake = [&chat] { chat.wake(); }, .touch = [&chat] { chat.touch(); }});
+  server::SleepingDecider& sleeping = *decider;
+  answering.decider = std::move(decider);
+  const auto open = [options, plan, &parts, &answering](llama_model* model) -> Result<std::unique_ptr<Decider>> {
+    try {
+      return parts.open_on(options, model, plan, &answering.gate);
+    } catch (const std::exception& failure) {
+      return Error{ErrorCode::kOutOfMemory, std::string("the model could not be woken: ") + failure.what(), "model"};
+    }
+  };
+  chat.watch_sleep({.before_free = [&sleeping] { sleeping.fall_asleep(); },
+                    .after_load = [&sleeping, open](llama_model* model) { sleeping.wake_up(open(model)); }});
+}
+
+// Tells a router the model's states; nothing where there is none.
+std::function<void(const std::string&, const std::string&)> teller(server::LlamaChild* child) {
+  if (child == nullptr) return {};
+  return [child](const std::string& state, const std::string& payload) { child->tell(state, payload); };
+}
+
 // Loads: weights, chat's context, decisions' context.
-Status load(const ServeFlags& flags, DeciderOptions options, const ServeParts& parts, Answering& out) {
+Status load(const ServeFlags& flags, DeciderOptions options, const ServeParts& parts, server::LlamaChild* child,
+            Answering& out) {
   std::unique_ptr<Decider>& decider = out.decider;
   const auto keep = [&decider](Result<std::unique_ptr<Decider>> opened) -> Status {
     if (!opened.ok()) return opened.error();
@@ -116,72 +181,109 @@ Status load(const ServeFlags& flags, DeciderOptions options, const ServeParts& p
                                   .plan = *plan,
                                   .check_memory = options.model.check_memory,
                                   .default_context_tokens = plan->context_tokens,
-                                  .stuck_seconds = options.stuck_seconds};
+                                  .stuck_seconds = options.stuck_seconds,
+                                  .on_state = teller(child)};
   if (Status loaded = out.chat->load(load, out.gate); !loaded.ok()) return loaded;
   out.has_chat = true;
-  if (Status opened = keep(parts.open_on(std::move(options), out.chat->model(), *plan, &out.gate)); !opened.ok()) {
-    return opened;
-  }
+  if (Status opened = keep(parts.open_on(options, out.chat->model(), *plan, &out.gate)); !opened.ok()) return opened;
+  if (out.chat->settings().sleep_idle_seconds >= 0) follow_sleep(options, *plan, parts, out);
   out.chat->start();
   return {};
+}
+
+// Serves many models, each in a process of its own.
+int run_router(const ServeFlags& flags, Streams& streams, const Clock& clock, SignalWatcher& signals) {
+  Result<std::vector<std::string>> keys = read_api_keys(flags);
+  if (!keys.ok()) return report_error(streams.err, keys.error());
+  for (const auto& [name, value] : flags.given) setenv(name.c_str(), value.c_str(), 1);
+  Result<std::unique_ptr<server::LlamaRouter>> router = server::LlamaRouter::open(words_for_llama(flags));
+  if (!router.ok()) return report_error(streams.err, router.error());
+
+  // Destroyed last, so that it bounds the end of everything below.
+  Ending ending(flags);
+  Result<std::unique_ptr<server::HttpServer>> listener = server::HttpServer::open(http_options(flags));
+  if (!listener.ok()) return report_error(streams.err, listener.error());
+  server::NoDecider decider;
+  server::Metrics metrics;
+  server::RouteOptions route = route_options(flags, std::move(*keys));
+  route.chat = router->get();
+  server::Routes routes(decider, metrics, clock, route);
+  signals.expect();
+  (*listener)->set_ready(routes);
+  log_line(LogLevel::kInfo, "no model is named: each that is asked for gets a process; there are " +
+                                std::to_string((*router)->model_names().size()));
+  log_line(LogLevel::kInfo, "ready on " + (*listener)->address());
+  if (Status started = (*router)->start(); !started.ok()) {
+    (*router)->stop(0);
+    (*listener)->stop();
+    return report_error(streams.err, started.error());
+  }
+  ending.wait(
+      signals, clock, routes, decider, **listener, [&](double left_ms) { (*router)->stop(left_ms); }, kModelsExitMs);
+  return kExitOk;
+}
+
+// Serves one model until a signal comes, or the router that started this process ends it.
+int run_model(const ServeFlags& flags, Streams& streams, const Clock& clock, SignalWatcher& signals,
+              const ServeParts& parts, server::LlamaChild* child, Answering& answering) {
+  Result<DeciderOptions> options = serve_decider_options(flags);
+  if (!options.ok()) return report_error(streams.err, options.error());
+  Result<std::vector<std::string>> keys = read_api_keys(flags);
+  if (!keys.ok()) return report_error(streams.err, keys.error());
+
+  // Destroyed last, so that it bounds the end of everything below.
+  Ending ending(flags);
+
+  // Listen before loading, so that probes get an answer.
+  Result<std::unique_ptr<server::HttpServer>> listener = server::HttpServer::open(http_options(flags));
+  if (!listener.ok()) return report_error(streams.err, listener.error());
+  log_line(LogLevel::kInfo, "listening on " + (*listener)->address() + ", loading " + options->model.path);
+
+  // Load, then answer.
+  if (Status loaded = load(flags, std::move(*options), parts, child, answering); !loaded.ok()) {
+    return report_error(streams.err, loaded.error());
+  }
+  log_model(answering.decider->report());
+  server::Metrics metrics;
+  server::RouteOptions route = route_options(flags, std::move(*keys));
+  route.chat = answering.has_chat ? answering.chat.get() : nullptr;
+  server::Routes routes(*answering.decider, metrics, clock, route);
+  signals.expect();
+  (*listener)->set_ready(routes);
+  log_line(LogLevel::kInfo, "ready on " + (*listener)->address());
+  if (flags.log_requests) {
+    server::standard_output_lines()(
+        server::ready_line(answering.decider->report(), device_name(flags), (*listener)->address()));
+  }
+  if (child != nullptr) {
+    child->watch([] { kill(getpid(), SIGTERM); });
+    child->tell("ready", answering.has_chat ? answering.chat->model_info() : "{}");
+  }
+
+  // Until a signal comes; then finish what was accepted.
+  ending.wait(
+      signals, clock, routes, *answering.decider, **listener, [&](double left_ms) { answering.chat->stop(left_ms); },
+      0);
+  return kExitOk;
 }
 
 }  // namespace
 
 int run_serve(const ServeFlags& given, Streams& streams, const Clock& clock, SignalWatcher& signals,
               const ServeParts& parts) {
+  const std::unique_ptr<server::LlamaChild> child = server::LlamaChild::attach();
+  const std::vector<std::string> words = words_for_llama(given);
+  if (child != nullptr && child->only_downloads()) return child->download(words);
   Answering answering;
-  Result<std::unique_ptr<server::LlamaChat>> chat = server::LlamaChat::parse(words_for_llama(given));
+  Result<std::unique_ptr<server::LlamaChat>> chat = server::LlamaChat::parse(words);
   if (!chat.ok()) return report_error(streams.err, chat.error());
   answering.chat = std::move(chat).value();
   Result<ServeFlags> flags = with_llama_settings(given, answering.chat->settings());
   if (!flags.ok()) return report_error(streams.err, flags.error());
+  if (is_for_many_models(*flags, answering.chat->settings())) return run_router(*flags, streams, clock, signals);
+  if (child != nullptr) flags = behind_router(std::move(*flags));
   if (Status found = find_model(*flags, *answering.chat); !found.ok()) return report_error(streams.err, found.error());
-  Result<DeciderOptions> options = serve_decider_options(*flags);
-  if (!options.ok()) return report_error(streams.err, options.error());
-  Result<std::vector<std::string>> keys = read_api_keys(*flags);
-  if (!keys.ok()) return report_error(streams.err, keys.error());
-
-  // Destroyed last, so that it bounds the end of everything below.
-  std::atomic<bool> all_answered{false};
-  server::ExitLimit exit_limit([&all_answered] { leave_behind(all_answered.load()); });
-
-  // Listen before loading, so that probes get an answer.
-  Result<std::unique_ptr<server::HttpServer>> listener = server::HttpServer::open(http_options(*flags));
-  if (!listener.ok()) return report_error(streams.err, listener.error());
-  log_line(LogLevel::kInfo, "listening on " + (*listener)->address() + ", loading " + options->model.path);
-
-  // Load, then answer.
-  const double grace_ms = static_cast<double>(flags->grace_seconds) * 1e3;
-  if (Status loaded = load(*flags, std::move(*options), parts, answering); !loaded.ok()) {
-    return report_error(streams.err, loaded.error());
-  }
-  log_model(answering.decider->report());
-  server::Metrics metrics;
-  server::RouteOptions route = route_options(*flags, std::move(*keys));
-  route.chat = answering.has_chat ? answering.chat.get() : nullptr;
-  server::Routes routes(*answering.decider, metrics, clock, route);
-  signals.expect();
-  (*listener)->set_ready(routes);
-  log_line(LogLevel::kInfo, "ready on " + (*listener)->address());
-  if (flags->log_requests) {
-    server::standard_output_lines()(
-        server::ready_line(answering.decider->report(), device_name(*flags), (*listener)->address()));
-  }
-
-  // Until a signal comes; then finish what was accepted.
-  signals.wait();
-  log_line(LogLevel::kInfo, "draining: answering what was accepted");
-  const std::int64_t began_ns = clock.now_ns();
-  exit_limit.start(grace_ms + kExitMarginMs);
-  const auto stop_listener = [&] {
-    answering.chat->stop(std::max(0.0, grace_ms - clock.ms_since(began_ns)));
-    all_answered.store(true);
-    (*listener)->stop();
-  };
-  server::shut_down(routes, *answering.decider, stop_listener, grace_ms);
-  log_line(LogLevel::kInfo, "stopped");
-  return kExitOk;
+  return run_model(*flags, streams, clock, signals, parts, child.get(), answering);
 }
 
 }  // namespace assay::cli

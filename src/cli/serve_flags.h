@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/model_flags.h"
@@ -36,9 +37,12 @@ struct ServeFlags {
   std::string chat_template_text;        // as llama-server's flags say: Jinja text, or a name that llama.cpp knows
   std::vector<std::string> llama_words;  // llama-server's flags, as they came
   bool own_access = false;               // addresses and keys that llama-server's variables name are not followed
-  std::int64_t grace_seconds = 25;       // SageMaker kills a container 30 s after SIGTERM
-  bool log_requests = false;             // a line of JSON on stdout for each request
-  std::int64_t session_seconds = 0;      // sessions end when nobody used them for so long; 0: no sessions
+  // What flags of ours said, as environment variables: for the processes of a router.
+  std::vector<std::pair<std::string, std::string>> given;
+  std::string path_prefix;           // in front of every path; llama-server's --api-prefix
+  std::int64_t grace_seconds = 25;   // SageMaker kills a container 30 s after SIGTERM
+  bool log_requests = false;         // a line of JSON on stdout for each request
+  std::int64_t session_seconds = 0;  // sessions end when nobody used them for so long; 0: no sessions
   bool json_lines_all_or_none = false;
 };
 

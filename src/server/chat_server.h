@@ -32,6 +32,10 @@ class ChatServer {
   virtual std::size_t in_flight() const = 0;
   // Its own Prometheus text, with the headers that go with it; an empty body when it has none.
   virtual HttpReply metrics() = 0;
+  // Its model is not in memory; the next request that needs it brings it back.
+  virtual bool asleep() const { return false; }
+  // It answers what decides and /v1/models, too: such routes of ours are not there.
+  virtual bool decides() const { return false; }
 };
 
 // What stands in `path` in the place of the pattern's segment ":name" (its first); empty when there is none.

@@ -12,10 +12,12 @@
 #include <thread>
 #include <utility>
 
+#include "server/body_bytes.h"
 #include "server/body_encoding.h"
 #include "server/cors.h"
 #include "server/layer_replies.h"
 #include "server/listening.h"
+#include "server/path_prefix.h"
 
 namespace assay::server {
 namespace {
@@ -31,11 +33,13 @@ constexpr std::size_t kPathBytesMax = CPPHTTPLIB_REGEX_ROUTE_PATH_MAX_LENGTH;
 struct Exchange {
   Connection& connection;
   const std::atomic<bool>& is_last;
+  const std::string& path_prefix;
   std::string coding = {};    // Content-Encoding, kept from the library, which would refuse it
   bool is_cut = false;        // only the connection's end tells where this reply ends
   bool body_left = true;      // bytes of the request may still be unread, so the connection cannot go on
   bool head_checked = false;  // refuse_head() has been asked
   bool answered = false;      // the response is ours, not the library's
+  bool is_outside = false;    // the path does not begin with the prefix
 };
 thread_local Exchange* at_work = nullptr;
 
@@ -67,8 +71,10 @@ class ConnectionStream final : public httplib::Stream {
 };
 
 HttpRequest request_of(const httplib::Request& from) {
+  const std::optional<std::string_view> path = behind_prefix(from.path, at_work->path_prefix);
+  at_work->is_outside = !path.has_value();
   HttpRequest request{.method = from.method,
-                      .path = from.path,
+                      .path = std::string(path.value_or(from.path)),
                       .headers = {},
                       .body = "",
                       .query_text = "",
@@ -153,33 +159,6 @@ std::optional<HttpReply> refuse_body_kind(const httplib::Request& from, const Ht
   }
   return std::nullopt;
 }
-
-// What all bodies at work may hold together.
-class BodyBytes {
- public:
-  explicit BodyBytes(std::size_t max) : max_(max) {}
-
-  // The share of one body, given back at its end.
-  class Share {
-   public:
-    explicit Share(BodyBytes& all) : all_(all) {}
-    ~Share() { all_.held_.fetch_sub(held_); }
-    Share(const Share&) = delete;
-    Share& operator=(const Share&) = delete;
-    bool add(std::size_t bytes) {
-      held_ += bytes;
-      return all_.held_.fetch_add(bytes) + bytes <= all_.max_;
-    }
-
-   private:
-    BodyBytes& all_;
-    std::size_t held_ = 0;
-  };
-
- private:
-  const std::size_t max_;
-  std::atomic<std::size_t> held_{0};
-};
 
 }  // namespace
 
@@ -266,7 +245,7 @@ void HttpProtocol::Library::stop_listening() {
 }
 
 HttpProtocol::Then HttpProtocol::Library::serve(Connection& connection, const std::atomic<bool>& is_last) {
-  Exchange exchange{.connection = connection, .is_last = is_last};
+  Exchange exchange{.connection = connection, .is_last = is_last, .path_prefix = options_.path_prefix};
   ConnectionStream stream(connection);
   // No reply of ours is sent in parts because a client asks for a range.
   const auto prepare = [&exchange](httplib::Request& request) {
@@ -290,6 +269,7 @@ HttpProtocol::Then HttpProtocol::Library::serve(Connection& connection, const st
 
 std::optional<HttpReply> HttpProtocol::Library::refuse_head(const httplib::Request& from, const HttpRequest& request) {
   std::optional<HttpReply> reply = refuse_framing(from, request);
+  if (!reply && at_work->is_outside) reply = outside_reply(request, options_.path_prefix);
   if (!reply) reply = cors_.preflight(request);
   Routes* target = routes_.load();
   if (!reply && target == nullptr) reply = loading_reply(request);

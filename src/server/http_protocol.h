@@ -19,6 +19,7 @@ struct HttpProtocolOptions {
   std::size_t all_bodies_bytes_max = 0;  // of all requests at work
   int keep_alive_seconds = 0;            // what clients are told
   std::vector<std::string> cors_origins = {};
+  std::string path_prefix = {};  // in front of every path; what is behind it is the path (path_prefix.h)
 };
 
 // Thread-safe.

@@ -34,7 +34,8 @@ HttpProtocolOptions protocol_options(const HttpServerOptions& options) {
   return {.body_bytes_max = options.body_bytes_max,
           .all_bodies_bytes_max = std::max(4 * options.body_bytes_max, kBodiesBytesMin),
           .keep_alive_seconds = options.keep_alive_seconds,
-          .cors_origins = options.cors_origins};
+          .cors_origins = options.cors_origins,
+          .path_prefix = options.path_prefix};
 }
 
 WorkerLimits worker_limits(const HttpServerOptions& options) {

@@ -32,6 +32,7 @@ struct HttpServerOptions {
   std::vector<std::string> cors_origins = {};  // cors.h
   std::string ssl_certificate_file;            // both: TLS; none: plain HTTP
   std::string ssl_key_file;
+  std::string path_prefix;  // in front of every path (path_prefix.h)
 };
 
 // Threads that come when all of HttpServerOptions::threads are busy.

@@ -54,6 +54,10 @@ HttpReply loading_reply(const HttpRequest& request) {
   return layer_refusal(request, 503, Error{ErrorCode::kUnavailable, "the model is still loading", ""});
 }
 
+HttpReply outside_reply(const HttpRequest& request, const std::string& path_prefix) {
+  return layer_refusal(request, 404, {ErrorCode::kNotFound, "every path here begins with " + path_prefix, ""});
+}
+
 HttpReply reply_for_status(const HttpRequest& request, int status, const Connection& connection) {
   constexpr std::size_t kHeaderBytesMax = 8 * 1024;  // the library's limit for one header
   if (connection.timed_out()) return layer_refusal(request, 408, slow_request());

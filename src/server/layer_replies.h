@@ -16,6 +16,8 @@ namespace assay::server {
 HttpReply layer_refusal(const HttpRequest& request, int status, const Error& error);
 // Before there is a model. Probes get their state instead of an error.
 HttpReply loading_reply(const HttpRequest& request);
+// For a path that does not stand behind the prefix: 404.
+HttpReply outside_reply(const HttpRequest& request, const std::string& path_prefix);
 // For a request that the HTTP library gave up with this status: 408 when the client was too slow, 431 when its head is
 // larger than a header may be.
 HttpReply reply_for_status(const HttpRequest& request, int status, const Connection& connection);

@@ -8,6 +8,7 @@
 //   (*chat)->start();                                    // from here on routes are answered
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,6 +31,14 @@ struct LlamaLoad {
   // Tokens of the context where the words name none.
   std::int32_t default_context_tokens = 8192;
   double stuck_seconds = 120;
+  // Told each state of the model as llama.cpp names it, with a JSON object; may be empty.
+  std::function<void(const std::string& state, const std::string& payload)> on_state = {};
+};
+
+// Told by the thread that computes; nothing of this object but model() may be called meanwhile.
+struct SleepWatch {
+  std::function<void()> before_free;             // every context of others on the weights goes now
+  std::function<void(llama_model*)> after_load;  // the same file again, loaded in the same way
 };
 
 // Thread-safe but for parse(), load() and start(), which come in this order, each once.
@@ -50,8 +59,16 @@ class LlamaChat final : public ChatServer {
   // Loads the weights and a context of its own on them. While a turn of `gate` is held it computes nothing. Errors:
   // kUnsupportedModel; kOutOfMemory with the numbers.
   Status load(const LlamaLoad& load, ComputeGate& gate);
-  // The weights, freed by the destructor.
+  // The weights, freed by the destructor, and while asleep (settings().sleep_idle_seconds >= 0).
   llama_model* model() const;
+  // What a router tells of this model; a JSON object. REQUIRES: load() went well.
+  std::string model_info() const;
+  // For whoever shares the weights; before start().
+  void watch_sleep(SleepWatch watch);
+  // Returns when the weights are there; counts as a request. REQUIRES: start() was called, and stop() was not.
+  void wake();
+  // Counts as a request, and does not wait.
+  void touch();
   // Begins to compute what its routes are asked for.
   void start();
   // No new work; waits up to grace_ms for what is at work, then breaks it off. Idempotent.
@@ -62,6 +79,7 @@ class LlamaChat final : public ChatServer {
   bool healthy() const override;
   std::size_t in_flight() const override;
   HttpReply metrics() override;
+  bool asleep() const override;
 
  private:
   struct Parts;

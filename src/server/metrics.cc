@@ -183,4 +183,11 @@ std::string Metrics::text(const EngineStats& engine) const {
   return out;
 }
 
+std::string sleeping_text(bool asleep) {
+  std::string out;
+  add_single(out, "assay_sleeping", "gauge", "1 while the model is not in memory (--sleep-idle-seconds).",
+             std::int64_t{asleep ? 1 : 0});
+  return out;
+}
+
 }  // namespace assay::server

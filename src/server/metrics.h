@@ -73,6 +73,9 @@ class Metrics {
   double compute_seconds_ = 0;
 };
 
+// Whether the model is out of memory until somebody needs it; in the same format.
+std::string sleeping_text(bool asleep);
+
 // A label's value as the format wants it: backslash, quote and line feed escaped.
 std::string escaped_label(const std::string& value);
 

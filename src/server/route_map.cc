@@ -2,7 +2,11 @@
 
 namespace assay::server {
 
-RouteMap::RouteMap(const ChatServer* chat) : routes_(known_routes()) {
+RouteMap::RouteMap(const ChatServer* chat) {
+  const bool gives_way = chat != nullptr && chat->decides();
+  for (const Route& route : known_routes()) {
+    if (!gives_way || !(is_for_decisions(route.kind) || route.kind == RouteKind::kModels)) routes_.push_back(route);
+  }
   if (chat == nullptr) return;
   const std::vector<ChatRoute>& more = chat->routes();
   for (std::size_t i = 0; i < more.size(); ++i) {

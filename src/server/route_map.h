@@ -13,7 +13,8 @@ namespace assay::server {
 // Immutable.
 class RouteMap {
  public:
-  // `chat`: nullptr, or outlives this. Where both have a path and a method, ours answers.
+  // `chat`: nullptr, or outlives this. Where both have a path and a method, ours answers,
+  // unless the chat server decides itself.
   explicit RouteMap(const ChatServer* chat);
 
   // The route that takes this method on this path; else the path's first, which does not; else nullptr.

@@ -31,6 +31,18 @@ TEST(RouteMap, FindsByPathAndMethod) {
   EXPECT_EQ(map.allowed_methods("/v1/embeddings"), "POST");
 }
 
+TEST(RouteMap, GivesWayToAServerThatDecidesItself) {
+  FakeChatServer chat;
+  chat.is_router = true;
+  const RouteMap map(&chat);
+  EXPECT_EQ(map.find("/v1/chat/completions", "POST")->kind, RouteKind::kForeign);
+  EXPECT_EQ(map.find("/v1/models", "GET")->kind, RouteKind::kForeign);
+  EXPECT_EQ(map.find("/v1/decide", "POST"), nullptr);  // it says itself what it has
+  EXPECT_EQ(map.find("/health", "GET")->kind, RouteKind::kHealth);
+  EXPECT_EQ(map.find("/metrics", "GET")->kind, RouteKind::kMetrics);
+  EXPECT_EQ(map.find("/docs", "GET")->kind, RouteKind::kPage);
+}
+
 TEST(RouteMap, WithoutAChatServerItHasOursAlone) {
   const RouteMap map(nullptr);
   EXPECT_EQ(map.find("/props", "GET"), nullptr);

@@ -64,6 +64,11 @@ bool is_path_of(std::string_view pattern, std::string_view path) {
   return pattern.empty() && path.empty();
 }
 
+bool is_for_decisions(RouteKind kind) {
+  return kind == RouteKind::kSemif || kind == RouteKind::kInvocations || kind == RouteKind::kSystemOne ||
+         kind == RouteKind::kDecisions || kind == RouteKind::kChat;
+}
+
 const Route* find_route(std::string_view path) {
   for (const Route& route : known_routes()) {
     if (is_path_of(route.path, path)) return &route;

@@ -40,6 +40,8 @@ const std::vector<Route>& known_routes();
 // Whether a path is what a route's path stands for: part by part the same, and anything but nothing for {part} or
 // :part.
 bool is_path_of(std::string_view route_path, std::string_view path);
+// Whether decisions are made there.
+bool is_for_decisions(RouteKind kind);
 // nullptr when there is none.
 const Route* find_route(std::string_view path);
 bool takes(const Route& route, std::string_view method);

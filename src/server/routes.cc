@@ -14,6 +14,7 @@
 #include "base/sha256.h"
 #include "server/ascii.h"
 #include "server/execution_parameters.h"
+#include "server/http_headers.h"
 #include "server/json_lines.h"
 #include "server/llama_metrics.h"
 #include "server/oip.h"
@@ -25,15 +26,6 @@
 
 namespace assay::server {
 namespace {
-
-constexpr std::size_t kClientHexDigits = 16;
-constexpr double kRetryAfterSecondsMax = 3600;
-
-// The value of Retry-After: whole seconds, at least 1, whatever was estimated.
-std::string retry_after_text(double seconds) {
-  const double bounded = seconds > 1 ? std::min(seconds, kRetryAfterSecondsMax) : 1;  // NaN is 1
-  return std::to_string(static_cast<int>(std::ceil(bounded)));
-}
 
 bool is_post(const Route& route) { return std::string_view(route.method) == "POST"; }
 
@@ -58,16 +50,6 @@ Error too_large(std::uint64_t bytes, std::size_t bytes_max) {
                "the body has " + std::to_string(bytes) + " bytes; the limit is " + std::to_string(bytes_max), ""};
 }
 
-// The number in a Content-Length header; 0 where there is none, or no number.
-std::uint64_t content_length(const HttpRequest& request) {
-  const std::string* text = find_header(request, "content-length");
-  std::uint64_t length = 0;
-  if (text == nullptr) return 0;
-  const auto [end, code] = std::from_chars(text->data(), text->data() + text->size(), length);
-  // More digits than any number has is a very long body too.
-  return code == std::errc::result_out_of_range ? ~std::uint64_t{0} : length;
-}
-
 WireSettings wire_settings(const RouteOptions& options, const ModelReport& model) {
   WireSettings settings{.model_names = {model.id},
                         .body_bytes_max = options.wire.body_bytes_max,
@@ -84,20 +66,6 @@ WireSettings wire_settings(const RouteOptions& options, const ModelReport& model
 }
 
 }  // namespace
-
-std::string client_of(const HttpRequest& request) {
-  const std::string_view key = key_of(request, false);
-  // The scheme's name without a key names nobody.
-  if (key.empty() || equal_ignoring_case(key, "bearer")) return "";
-  return sha256_hex(key).substr(0, kClientHexDigits);
-}
-
-bool is_json_media_type(std::string_view content_type) {
-  std::string_view type = content_type.substr(0, content_type.find(';'));
-  while (!type.empty() && (type.front() == ' ' || type.front() == '\t')) type.remove_prefix(1);
-  while (!type.empty() && (type.back() == ' ' || type.back() == '\t')) type.remove_suffix(1);
-  return equal_ignoring_case(type, "application/json");
-}
 
 Routes::Routes(Decider& decider, Metrics& metrics, const Clock& clock, const RouteOptions& options)
     : place_{decider, metrics},
@@ -184,6 +152,9 @@ Routes::Served Routes::serve(const Route* route, const HttpRequest& request, con
   try {
     std::optional<Served> refused = check_head(route, request, id);
     if (refused.has_value()) return std::move(*refused);
+    if (is_for_one_model(*route, request)) {
+      return forward(*map_.find_foreign(route->path, route->method), request, counted);
+    }
     if (route->kind == RouteKind::kForeign) {
       const Status checked = is_post(*route) ? check_body(*route, request) : Status();
       return checked.ok() ? forward(*route, request, counted) : refuse(route, checked.error(), id);
@@ -299,6 +270,12 @@ Routes::Served Routes::decide(const Route& route, const HttpRequest& request, co
   return served;
 }
 
+// The metrics of one of several models.
+bool Routes::is_for_one_model(const Route& route, const HttpRequest& request) const {
+  if (route.kind != RouteKind::kMetrics || options_.chat == nullptr || !options_.chat->decides()) return false;
+  return std::any_of(request.query.begin(), request.query.end(), [](const auto& one) { return one.first == "model"; });
+}
+
 // A chat completion that wants text.
 bool Routes::is_chat(const Route& route, const HttpRequest& request) const {
   return route.kind == RouteKind::kChat && options_.chat != nullptr && !ChatDecideWire::wants(request);
@@ -338,7 +315,8 @@ HttpReply Routes::metrics_reply() const {
   // llama-server's names: its own numbers where it tells them, else the decisions' under the same names.
   HttpReply more;
   if (options_.chat != nullptr) more = options_.chat->metrics();
-  reply.body = place_.metrics.text(engine) + (more.body.empty() ? llama_metrics_text(engine) : more.body);
+  const std::string asleep = options_.chat != nullptr ? sleeping_text(options_.chat->asleep()) : "";
+  reply.body = place_.metrics.text(engine) + asleep + (more.body.empty() ? llama_metrics_text(engine) : more.body);
   reply.headers = std::move(more.headers);
   return reply;
 }
@@ -383,7 +361,8 @@ HttpReply Routes::health_reply() const {
                       .limits = options_.wire,
                       .in_flight = place_.decider.in_flight(),
                       .queued = engine.queued,
-                      .running = engine.running};
+                      .running = engine.running,
+                      .asleep = options_.chat != nullptr && options_.chat->asleep()};
   HttpReply reply;
   reply.status = health.status == "ok" ? 200 : 503;
   reply.body = health_body(health);

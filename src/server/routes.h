@@ -34,6 +34,7 @@
 #include "server/chat_server.h"
 #include "server/counted_request.h"
 #include "server/decision_call.h"
+#include "server/http_headers.h"
 #include "server/http_message.h"
 #include "server/metrics.h"
 #include "server/rate_limit.h"
@@ -109,6 +110,7 @@ class Routes {
   Served refuse(const Route* route, const Error& error, const std::string& id);
   static Served served_of(DecisionOutcome outcome);
   Served forward(const Route& route, const HttpRequest& request, const std::shared_ptr<Counted>& counted);
+  bool is_for_one_model(const Route& route, const HttpRequest& request) const;
   bool is_chat(const Route& route, const HttpRequest& request) const;
   Status check_body(const Route& route, const HttpRequest& request);
   Served decide(const Route& route, const HttpRequest& request, const std::string& id,
@@ -134,12 +136,5 @@ class Routes {
   std::atomic<bool> draining_{false};
   SageMakerFront front_;  // the last member: its thread asks this object
 };
-
-// Who asks, by the API key that came with the request, found as the HTTP layer finds it: the Authorization header
-// without a leading "Bearer ", else X-Api-Key. The first 16 hex digits of the key's SHA-256, never the key; empty
-// without one.
-std::string client_of(const HttpRequest& request);
-// True for application/json with or without parameters, in any case.
-bool is_json_media_type(std::string_view content_type);
 
 }  // namespace assay::server

@@ -121,5 +121,33 @@ TEST_F(RoutesWithChat, AKeyIsNeededThereToo) {
   EXPECT_EQ(routes.handle(request).status, 200);
 }
 
+TEST_F(RoutesWithChat, HealthAndMetricsSayThatTheModelSleeps) {
+  EXPECT_EQ(send("GET", "/health").body.find("sleeping"), std::string::npos);
+  EXPECT_NE(send("GET", "/metrics").body.find("\nassay_sleeping 0\n"), std::string::npos);
+  chat_.is_asleep = true;
+  const HttpReply health = send("GET", "/health");
+  EXPECT_EQ(health.status, 200);
+  EXPECT_NE(health.body.find("\"status\": \"ok\""), std::string::npos) << health.body;
+  EXPECT_NE(health.body.find("\"sleeping\": true"), std::string::npos) << health.body;
+  EXPECT_NE(send("GET", "/metrics").body.find("\nassay_sleeping 1\n"), std::string::npos);
+  EXPECT_TRUE(chat_.asked.empty());
+}
+
+TEST_F(RoutesWithChat, OneModelsMetricsAreForwardedWhereThereAreMany) {
+  const HttpRequest of_one{.method = "GET", .path = "/metrics", .query = {{"model", "a"}}};
+  routes_.handle(of_one);
+  EXPECT_TRUE(chat_.asked.empty());  // one model: these are its own
+  FakeChatServer many;
+  many.is_router = true;
+  RouteOptions with_many = options();
+  with_many.chat = &many;
+  Routes routes(decider_, metrics_, clock_, with_many);
+  routes.handle({.method = "GET", .path = "/metrics"});
+  EXPECT_TRUE(many.asked.empty());
+  routes.handle(of_one);
+  ASSERT_EQ(many.asked.size(), 1u);
+  EXPECT_EQ(many.asked[0], "GET /metrics ");
+}
+
 }  // namespace
 }  // namespace assay::server

@@ -218,11 +218,13 @@ std::string health_body(const Health& health) {
                              {"options_max", size_value(health.limits.options_max)},
                              {"questions_max", size_value(health.limits.questions_max)},
                              {"body_bytes_max", size_value(health.limits.body_bytes_max)}});
-  return to_json_text(Value(Value::Object{{"status", text_value(health.status)},
-                                          {"limits", std::move(limits)},
-                                          {"in_flight", size_value(health.in_flight)},
-                                          {"queued", size_value(health.queued)},
-                                          {"running", size_value(health.running)}}));
+  Value::Object body{{"status", text_value(health.status)},
+                     {"limits", std::move(limits)},
+                     {"in_flight", size_value(health.in_flight)},
+                     {"queued", size_value(health.queued)},
+                     {"running", size_value(health.running)}};
+  if (health.asleep) body.emplace_back("sleeping", Value(true));
+  return to_json_text(Value(std::move(body)));
 }
 
 std::string ping_body(const std::string& status) {

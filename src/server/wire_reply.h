@@ -49,8 +49,10 @@ struct Health {
   std::size_t in_flight = 0;  // requests accepted and not yet answered
   std::size_t queued = 0;     // jobs that hold nothing of the model yet
   std::size_t running = 0;    // jobs partly computed
+  bool asleep = false;        // the model is not in memory until somebody needs it
 };
-// {"status": …, "limits": {what one request may hold}, "in_flight": n, "queued": n, "running": n}
+// {"status": …, "limits": {what one request may hold}, "in_flight": n, "queued": n, "running": n}, and "sleeping": true
+// while it is asleep
 std::string health_body(const Health& health);
 
 // {"status": …}: GET /ping.

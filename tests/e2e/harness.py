@@ -69,10 +69,11 @@ class Reply:
 
 
 class Server:
-    """`assay serve` as a process, on a port that the system chose."""
+    """`assay serve` as a process, on a port that the system chose. Without a model it serves many."""
 
     def __init__(self, model, *flags):
-        self._begin([BINARY, "serve", model, "--port", "0", "--check-dir", CHECK_DIR, *flags], environment())
+        self._begin([BINARY, "serve", *([model] if model else []), "--port", "0", "--check-dir", CHECK_DIR, *flags],
+                    environment())
         self._settle()
 
     def _begin(self, command, variables, stdout=subprocess.DEVNULL):

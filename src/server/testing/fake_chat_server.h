@@ -24,14 +24,19 @@ class FakeChatServer final : public ChatServer {
     return text;
   }
 
+  bool asleep() const override { return is_asleep; }
+  bool decides() const override { return is_router; }
+
   HttpReply reply;
+  bool is_asleep = false;
+  bool is_router = false;  // before the routes are made
   bool is_healthy = true;
   std::vector<std::string> asked;
 
  private:
-  const std::vector<ChatRoute> routes_ = {{"GET", "/health"},         {"GET", "/props"},
-                                          {"POST", "/props"},         {"POST", "/v1/chat/completions"},
-                                          {"POST", "/v1/embeddings"}, {"POST", "/slots/:id_slot"}};
+  const std::vector<ChatRoute> routes_ = {
+      {"GET", "/health"},         {"GET", "/props"},           {"POST", "/props"},  {"POST", "/v1/chat/completions"},
+      {"POST", "/v1/embeddings"}, {"POST", "/slots/:id_slot"}, {"GET", "/metrics"}, {"GET", "/v1/models"}};
 };
 
 }  // namespace assay::server
