@@ -84,7 +84,7 @@ class IncludesTest(unittest.TestCase):
         self.refuses("src/cli/decide.cc", "engine/job.h")
         self.takes("src/cli/main.cc", "engine/job.h")
         self.refuses("include/assay/decider.h", "base/clock.h")
-        self.takes("src/kernels/dot.cc", "engine/kernels/table.h")
+        self.takes("src/kernels/dot.cc", "kernels/unit.h")
         self.refuses("src/attic/old.cc", "base/clock.h")
         self.refuses("src/stray.cc", "base/clock.h")
 
