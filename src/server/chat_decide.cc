@@ -171,7 +171,9 @@ ChatDecideWire::ChatDecideWire(WireSettings settings, UnixClock unix_ns)
 bool ChatDecideWire::wants(const HttpRequest& request) {
   if (request.body.find("\"x_decide\"") == std::string::npos) return false;
   const Result<Value> top = parse_json(request.body);
-  return top.ok() && is_true(top->find("x_decide"));
+  if (!top.ok()) return true;  // what cannot be read is refused in this wire's words
+  const Value* wanted = top->find("x_decide");
+  return is_given(wanted) && (wanted->boolean() == nullptr || *wanted->boolean());
 }
 
 std::variant<ParsedWire, WireRefusal> ChatDecideWire::parse(const HttpRequest& request) const {

@@ -25,7 +25,8 @@ class ChatDecideWire final : public Wire {
   std::variant<ParsedWire, WireRefusal> parse(const HttpRequest& request) const override;
   WireRefusal refuse(const Error& error) const override;
 
-  // True when a body is for this wire. Costs a search of the text, and reading it only where x_decide is in it.
+  // True when a body is for this wire: its x_decide is anything but false or null, or it has that word and cannot be
+  // read. Costs a search of the text, and reading it only where x_decide is in it.
   static bool wants(const HttpRequest& request);
 
  private:

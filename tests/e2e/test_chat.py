@@ -101,6 +101,23 @@ class ChatTest(unittest.TestCase):
             self.assertTrue(reply.json()["error"]["message"])
         self.assertTrue(self.server.is_alive())
 
+    def test_deep_and_odd_bodies_on_every_route(self):
+        deep = [b"[" * 100000, b'{"a":' * 50000 + b"1" + b"}" * 50000, b'{"messages": ' + b"[" * 20000 + b"]" * 20000 + b"}",
+                b'{"prompt": ' + b"[" * 20000 + b"]" * 20000 + b"}", b'{"messages": [{"role": "user", "content": "\xff"}]}',
+                b'{"messages": [{"role": "user", "content": "\\ud800"}], "max_tokens": 1}',
+                b'{"messages": [], "max_tokens": NaN}', b'{"prompt": "x", "n_predict": 99999999999999999999}',
+                b'{"messages": [{"role": "user", "content": "x"}], "max_tokens": 1, "response_format": {"type": "json_schema",'
+                b' "json_schema": {"schema": ' + b'{"items":' * 5000 + b"1" + b"}" * 5000 + b"}}}", b"null", b"1", b'""', b""]
+        paths = ("/v1/chat/completions", "/completion", "/v1/completions", "/v1/embeddings", "/rerank", "/tokenize",
+                 "/detokenize", "/apply-template", "/infill", "/v1/responses", "/v1/messages", "/lora-adapters")
+        for path in paths:
+            for body in deep:
+                with self.subTest(path=path, body=body[:60]):
+                    reply = self.server.post(body, path)
+                    self.assertIn(reply.status, (200, 400, 422, 500, 501), str(reply))
+                    self.assertNotIn(b"NaN", reply.body)
+        self.assertTrue(self.server.is_alive())
+
     def test_metrics_of_both(self):
         text = self.server.get("/metrics").body.decode()
         self.assertIn("llamacpp:prompt_tokens_total", text)

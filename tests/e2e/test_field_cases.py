@@ -169,11 +169,11 @@ class Reading(OnAllWires):
         for option in explained["options"]:
             self.assertLess(option["log_prob"], 0)
 
-    def test_t08_there_is_no_drafter_to_switch_on(self):
-        for flag in ("--model-draft", "--draft-max"):
-            done = harness.run("serve", harness.default_model(), flag, "x")
+    def test_t08_a_drafter_is_chats_and_a_bad_one_is_said(self):
+        for flag, said in (("--model-draft", "cannot be loaded for chat"), ("--draft-max", "--draft-max")):
+            done = harness.run("serve", harness.default_model(), "--port", "0", flag, "x")
             self.assertEqual(done.returncode, 2)
-            self.assertIn(flag, done.stderr)
+            self.assertIn(said, done.stderr)
 
     def test_t09_cold_and_warm_are_the_same_bytes_on_every_wire(self):
         for path in ("/v1/systemone", "/v1/decisions"):
@@ -243,7 +243,7 @@ class Limits(OnAllWires):
     def test_t39_a_wrong_path_names_the_right_one(self):
         for wrong, right in (("/v1/decision", "/v1/deci"), ("/systemone", "/v1/systemone"),
                              ("/v1/system-one", "/v1/systemone"), ("/v1/chat/completion", "/v1/chat/completions"),
-                             ("/chat/completions", "/v1/chat/completions"), ("/V1/SystemOne", "/v1/systemone"), ("/v1/systemone/", "/v1/systemone")):
+                             ("/V1/SystemOne", "/v1/systemone"), ("/v1/systemone/", "/v1/systemone")):
             with self.subTest(path=wrong):
                 reply = self.post(wrong, system_one(WISHES))
                 self.assertEqual(reply.status, 404, str(reply))
@@ -496,6 +496,8 @@ class BadInput(OnAllWires):
 
     def test_wrong_media_types(self):
         for path in PATHS:
+            if path == "/v1/chat/completions":
+                continue  # llama-server reads a body whatever it is called
             for media_type in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x",
                                "application/jsonp", "application/xml", "application/octet-stream", "json", ""):
                 with self.subTest(path=path, media_type=media_type):

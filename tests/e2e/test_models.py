@@ -45,7 +45,7 @@ class Refused(unittest.TestCase):
 
     def test_t08_a_file_that_is_not_there_and_no_model_at_all(self):
         self.check(os.path.join(harness.WORK_DIR, "none.gguf"), "none.gguf")
-        done = harness.run("serve", "--port", "0")
+        done = harness.run("serve", "--port", "0", "--chat", "off")  # with chat it is a router (docs/chat-modes.md)
         self.assertEqual(done.returncode, 2)
         self.assertIn("--model", done.stderr)
 
