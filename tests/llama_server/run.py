@@ -35,8 +35,8 @@ TABLE = os.path.join(HERE, "tests.toml")
 PAGE = os.path.join(ROOT, "docs", "llama-server.md")
 RUN = "run"
 SECONDS_MAX = 1800
-# What llama-server has no word for, said before the test's own words.
-SERVE = ["serve", "--no-readout-check"]
+# What llama-server has no word for, said before the test's own words; it gives nothing time to end.
+SERVE = ["serve", "--no-readout-check", "--grace-seconds", "0"]
 
 
 def read_table():
