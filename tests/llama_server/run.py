@@ -81,7 +81,8 @@ def run_pytest(server, chosen, scratch, more=()):
     environment = harness.environment(
         LLAMA_SERVER_BIN_PATH=server, LLAMA_SUITE_WORK=WORK, LLAMA_SUITE_CHOSEN=paths["chosen"],
         LLAMA_SUITE_RESULT=paths["result"], LLAMA_SUITE_CHAT_MODEL=harness.tiny("tiny-attention"),
-        LLAMA_CACHE=os.path.join(WORK, "cache"), PORT=str(free_port()), PYTHONDONTWRITEBYTECODE="1", NO_PROXY="127.0.0.1,localhost,::1",
+        LLAMA_CACHE=os.path.join(WORK, "cache"), PORT=str(free_port()), PYTHONDONTWRITEBYTECODE="1",
+        NO_PROXY="127.0.0.1,localhost,::1",
         PYTHONPATH=os.pathsep.join([HERE, TESTS]))
     command = [PYTHON, "-m", "pytest", "-p", "local_models", "-p", "no:cacheprovider", "-p", "no:schemathesis",
                f"--basetemp={os.path.join(scratch, 'pytest')}", "--tb=short", "-q", "-ra", "unit", *more]
