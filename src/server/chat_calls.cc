@@ -34,12 +34,16 @@ void ChatCalls::end(std::uint64_t number) {
   changed_.notify_all();
 }
 
-void ChatCalls::close(double grace_ms) {
+void ChatCalls::close(double grace_ms, const std::function<void()>& on_give_up) {
   std::unique_lock<std::mutex> lock(mutex_);
   closed_ = true;
   const auto none = [this] { return began_ns_.empty(); };
   changed_.wait_for(lock, std::chrono::duration<double, std::milli>(grace_ms), none);
   given_up_.store(true);
+  if (none()) return;
+  lock.unlock();
+  if (on_give_up) on_give_up();
+  lock.lock();
   changed_.wait(lock, none);
 }
 

@@ -39,9 +39,9 @@ class ChatCalls {
 
   // nullptr once closed.
   std::shared_ptr<Call> begin(std::function<bool()> disconnected);
-  // Takes no more, waits up to grace_ms for those at work, then tells them that they are over and waits for their end.
-  // Idempotent.
-  void close(double grace_ms);
+  // Takes no more, waits up to grace_ms for those at work, then tells them that they are over, calls
+  // `on_give_up` if there still are any, and waits for their end. Idempotent.
+  void close(double grace_ms, const std::function<void()>& on_give_up = {});
 
   std::size_t in_flight() const;
   // How long the oldest of those at work is; 0: none is.

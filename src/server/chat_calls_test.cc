@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <future>
 #include <thread>
 
 namespace assay::server {
@@ -43,6 +44,26 @@ TEST(ChatCalls, ClosingTellsThoseAtWorkAndTakesNoMore) {
   EXPECT_EQ(calls.in_flight(), 0u);
   EXPECT_EQ(calls.begin({}), nullptr);
   calls.close(0);
+  worker.join();
+}
+
+TEST(ChatCalls, WhatWaitsForSomethingElseIsFreedWhenItIsGivenUp) {
+  ChatCalls calls;
+  auto call = calls.begin({});
+  std::promise<void> freed;
+  std::thread worker([call = std::move(call), &freed]() mutable {
+    freed.get_future().wait();  // looks at nothing
+    call.reset();
+  });
+  int times = 0;
+  const auto free_it = [&] {
+    ++times;
+    freed.set_value();
+  };
+  calls.close(0, free_it);
+  EXPECT_EQ(calls.in_flight(), 0u);
+  calls.close(0, free_it);  // nothing is at work any more
+  EXPECT_EQ(times, 1);
   worker.join();
 }
 

@@ -169,6 +169,8 @@ Status LlamaChat::load(const LlamaLoad& load, ComputeGate& gate) {
   Parts& parts = *parts_;
   common_params& params = parts.params;
   params.model.path = load.model_path;
+  // The engine has made the log quiet.
+  if (parts.has_words_for_log) common_log_set_verbosity_thold(params.verbosity);
   params.no_extra_bufts = params.no_extra_bufts || !load.plan.extra_buffers;
   if (params.n_ctx == 0 && static_cast<std::uint32_t>(params.fit_params_min_ctx) != UINT32_MAX) {
     params.n_ctx = load.default_context_tokens;
@@ -215,7 +217,8 @@ void LlamaChat::start() {
 
 // The loop is ended last: a request that waits for it would end the process.
 void LlamaChat::stop(double grace_ms) {
-  parts_->mounted.calls().close(grace_ms);
+  // A tool would be waited for to its end.
+  parts_->mounted.calls().close(grace_ms, [this] { parts_->mcp.shutdown(); });
   if (!parts_->loaded.exchange(false)) return;
   server_stream_session_manager_stop();
   parts_->context.terminate();

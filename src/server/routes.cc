@@ -27,6 +27,9 @@
 namespace assay::server {
 namespace {
 
+// Where a chat server answers chat, whatever path of ours it was asked under.
+constexpr const char* kChatPath = "/v1/chat/completions";
+
 bool is_post(const Route& route) { return std::string_view(route.method) == "POST"; }
 
 // What TypeSafe's and OpenAI's clients send, and nothing else there; SemIf's and SageMaker's callers have more ways.
@@ -248,7 +251,7 @@ Routes::Served Routes::decide(const Route& route, const HttpRequest& request, co
                               const std::shared_ptr<Counted>& counted) {
   const Status checked = check_body(route, request);
   if (!checked.ok()) return refuse(&route, checked.error(), id);
-  if (is_chat(route, request)) return forward(*map_.find_foreign(route.path, route.method), request, counted);
+  if (is_chat(route, request)) return forward(*map_.find_foreign(kChatPath, "POST"), request, counted);
   const Wire* wire = wires_.of_body(route.kind, request.body);
   if (wire == nullptr) {
     const Result<Value> json = parse_json(request.body);

@@ -47,6 +47,14 @@ TEST_F(RoutesWithChat, ChatGoesToTheChatServer) {
   EXPECT_EQ(chat_.asked[0], std::string("POST /v1/chat/completions ") + kChat);
 }
 
+TEST_F(RoutesWithChat, ChatUnderAnotherPathGoesThereToo) {
+  EXPECT_EQ(send("POST", "/openai/v1/chat/completions", kChat).status, 200);
+  EXPECT_EQ(send("POST", "/invocations", kChat).status, 200);
+  ASSERT_EQ(chat_.asked.size(), 2u);
+  EXPECT_EQ(chat_.asked[0], std::string("POST /v1/chat/completions ") + kChat);
+  EXPECT_EQ(chat_.asked[1], chat_.asked[0]);
+}
+
 TEST_F(RoutesWithChat, AChatThatIsOneDecisionStaysHere) {
   EXPECT_EQ(send("POST", "/v1/chat/completions", kDecision).status, 200);
   EXPECT_TRUE(chat_.asked.empty());

@@ -35,8 +35,8 @@ TABLE = os.path.join(HERE, "tests.toml")
 PAGE = os.path.join(ROOT, "docs", "llama-server.md")
 RUN = "run"
 SECONDS_MAX = 1800
-# What llama-server has no word for, said before the test's own words.
-SERVE = ["serve", "--no-readout-check"]
+# What llama-server has no word for, said before the test's own words; it gives nothing time to end.
+SERVE = ["serve", "--no-readout-check", "--grace-seconds", "0"]
 
 
 def read_table():
@@ -81,7 +81,8 @@ def run_pytest(server, chosen, scratch, more=()):
     environment = harness.environment(
         LLAMA_SERVER_BIN_PATH=server, LLAMA_SUITE_WORK=WORK, LLAMA_SUITE_CHOSEN=paths["chosen"],
         LLAMA_SUITE_RESULT=paths["result"], LLAMA_SUITE_CHAT_MODEL=harness.tiny("tiny-attention"),
-        LLAMA_CACHE=os.path.join(WORK, "cache"), PORT=str(free_port()), PYTHONDONTWRITEBYTECODE="1", NO_PROXY="127.0.0.1,localhost,::1",
+        LLAMA_CACHE=os.path.join(WORK, "cache"), PORT=str(free_port()), PYTHONDONTWRITEBYTECODE="1",
+        NO_PROXY="127.0.0.1,localhost,::1",
         PYTHONPATH=os.pathsep.join([HERE, TESTS]))
     command = [PYTHON, "-m", "pytest", "-p", "local_models", "-p", "no:cacheprovider", "-p", "no:schemathesis",
                f"--basetemp={os.path.join(scratch, 'pytest')}", "--tb=short", "-q", "-ra", "unit", *more]
