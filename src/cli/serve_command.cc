@@ -191,6 +191,17 @@ Status load(const ServeFlags& flags, DeciderOptions options, const ServeParts& p
   return {};
 }
 
+void log_models(const std::vector<std::string>& names) {
+  if (names.empty()) {
+    log_line(LogLevel::kWarn,
+             "no model is named and none was found: name a GGUF with --model, or a folder of them with --models-dir");
+    return;
+  }
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+  log_line(LogLevel::kInfo, "no model is named; each of these gets a process when it is asked for: " + list);
+}
+
 // Serves many models, each in a process of its own.
 int run_router(const ServeFlags& flags, Streams& streams, const Clock& clock, SignalWatcher& signals) {
   Result<std::vector<std::string>> keys = read_api_keys(flags);
@@ -210,8 +221,7 @@ int run_router(const ServeFlags& flags, Streams& streams, const Clock& clock, Si
   server::Routes routes(decider, metrics, clock, route);
   signals.expect();
   (*listener)->set_ready(routes);
-  log_line(LogLevel::kInfo, "no model is named: each that is asked for gets a process; there are " +
-                                std::to_string((*router)->model_names().size()));
+  log_models((*router)->model_names());
   log_line(LogLevel::kInfo, "ready on " + (*listener)->address());
   if (Status started = (*router)->start(); !started.ok()) {
     (*router)->stop(0);

@@ -123,7 +123,7 @@ class PrefixTest(unittest.TestCase):
             self.assertEqual(reply.status, 404, f"{path} {reply}")
         reply = self.ask("POST", "/v1/decide", "{}")
         self.assertEqual(reply.status, 404)
-        self.assertIn("/some/where", reply.json()["error"]["message"])
+        self.assertIn("/some/where", reply.json()["error"])
 
     def test_what_is_no_prefix_is_refused(self):
         result = harness.run("serve", harness.default_model(), "--api-prefix", "some/")
@@ -187,19 +187,22 @@ class RouterTest(unittest.TestCase):
 
     def test_system_one_names_it_in_the_body_and_flags_reach_the_model(self):
         body = {"model": "small", "state": harness.TICKET,
-                "questions": {"wanted": {"type": "choice", "question": harness.WANTED,
-                                         "options": ["refund", "information"]}}}
+                "questions": {"wanted": {"type": "choice", "instructions": harness.WANTED,
+                                         "criteria": {"refund": "wants money back", "information": None}}}}
         reply = self.ask("POST", "/v1/systemone", body)
         self.assertEqual(reply.status, 200, str(reply))
-        for path, number in harness.numbers_of(reply.json()):
+        for path, number in harness.numbers_of(reply.json()["answers"]):
             self.assertEqual(round(number, 3), number, path)
+        body["model"] = "jev-latest"  # a name that every model has
+        self.assertEqual(self.ask("POST", "/v1/systemone", body, X_Assay_Model="small").json()["answers"],
+                         reply.json()["answers"])
 
     def test_which_model_must_be_clear(self):
         for more in ({}, {"X_Assay_Model": "nobody"}):
             reply = self.ask("POST", "/v1/decide", BODY, **more)
             self.assertEqual(reply.status, 400, str(reply))
-            self.assertIn("small", reply.json()["error"]["message"])
-            self.assertIn("tiny", reply.json()["error"]["message"])
+            self.assertIn("small", reply.json()["error"])
+            self.assertIn("tiny", reply.json()["error"])
 
     def test_chat_and_the_rest_are_proxied(self):
         reply = self.ask("POST", "/v1/chat/completions", {"model": "small", "messages": HELLO, "max_tokens": 4})
