@@ -12,6 +12,9 @@
 namespace assay {
 namespace {
 
+// The CPU again, with kernels of our own (kernels/ggml_device.h).
+constexpr const char* kKernelsDevice = "Assay";
+
 // "CPU : SSE3 = 1 | AVX2 = 1 | … | REPACK = 1 | " as llama.cpp prints it.
 std::vector<std::string> features_of(const std::string& system) {
   std::vector<std::string> features;
@@ -35,8 +38,10 @@ BuildReport build_report() {
   report.compiler = ASSAY_COMPILER;
   report.build_type = ASSAY_BUILD_TYPE;
   report.cpu_features = features_of(llama_print_system_info());
-  for (std::size_t i = 0; i < ggml_backend_dev_count(); i++)
-    report.devices.emplace_back(ggml_backend_dev_name(ggml_backend_dev_get(i)));
+  for (std::size_t i = 0; i < ggml_backend_dev_count(); i++) {
+    const std::string name = ggml_backend_dev_name(ggml_backend_dev_get(i));
+    if (name != kKernelsDevice) report.devices.push_back(name);
+  }
   report.cores = engine::usable_cores();
   const engine::MachineMemory memory = engine::machine_memory();
   report.memory_bytes = memory.total_bytes;

@@ -209,7 +209,8 @@ TEST(ChatDecide, OnlyBodiesThatAskForADecisionAreItsOwn) {
   EXPECT_FALSE(ChatDecideWire::wants({.body = R"({"x_decide":false,)" + rest}));
   EXPECT_FALSE(ChatDecideWire::wants({.body = "{" + rest}));
   EXPECT_FALSE(ChatDecideWire::wants({.body = R"({"metadata":{"x_decide":true},)" + rest}));
-  EXPECT_FALSE(ChatDecideWire::wants({.body = R"({"x_decide":true)"}));
+  EXPECT_TRUE(ChatDecideWire::wants({.body = R"({"x_decide":true)"}));  // refused in this wire's words
+  EXPECT_TRUE(ChatDecideWire::wants({.body = R"({"x_decide":1,)" + rest}));
   const auto unknown = wire_at(1).parse({.body = R"({"x_decide":true,"model":"gpt-4",)" + rest});
   ASSERT_EQ(unknown.index(), 1u);
   EXPECT_EQ(std::get<WireRefusal>(unknown).status, 404);

@@ -78,7 +78,7 @@ Value answer_value(const SystemOneEcho& echo, const SystemOneStyle& style, std::
   }
   if (question.wants_confidence) out.emplace_back("x_abstained", Value(answer.abstained));
   if (answer.abstained) out.emplace_back("x_reason", Value("abstained"));
-  out.emplace_back("x_entropy", Value(entropy_of(answer)));
+  out.emplace_back("x_entropy", Value(rounded(entropy_of(answer), style.round_digits)));
   out.emplace_back("x_readout", Value(readout_name(answer.readout)));
   out.emplace_back("x_reliability", Value(reliability_name(answer.reliability)));
   if (answer.orders > 1) out.emplace_back("x_orders", count_value(answer.orders));

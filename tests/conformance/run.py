@@ -37,7 +37,9 @@ KINDS = {
     # As many options as the server can take, where the others refuse more than the contract's 255.
     "wide": (lambda: harness.default_server("--max-options", "1024"), None),
     "wide_keyed": (lambda: harness.default_server("--max-options", "1024", "--api-key", KEY), KEY),
-    "tiny": (lambda: harness.tiny_server("tiny-attention"), None),
+    # Decisions alone, which are what /openapi.json describes.
+    "tiny": (lambda: harness.Server(harness.tiny("tiny-attention"), "--threads", "1", "--no-readout-check", "--chat", "off"),
+             None),
 }
 
 

@@ -159,6 +159,7 @@ _SERVERS = {
     # Little room, strict about control tokens.
     "strict": lambda: default_server("--special-tokens", "reject", "--context-tokens", "600"),
     "attention": lambda: tiny_server("tiny-attention"),
+    "alone": lambda: Server(tiny("tiny-attention"), "--threads", "1", "--no-readout-check", "--chat", "off"),
     "hybrid": lambda: tiny_server("tiny-hybrid"),
     "nan": lambda: tiny_server("tiny-nan"),
     "head": lambda: tiny_server("tiny-head"),

@@ -95,7 +95,7 @@ BAD = [
 class DocumentItself(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.server = harness.shared("attention")
+        cls.server = harness.shared("alone")
         cls.document = Document(cls.server.get("/openapi.json").body)
 
     def test_it_is_the_file_of_web_with_this_program_s_version(self):
@@ -191,7 +191,7 @@ class DocumentItself(unittest.TestCase):
 class Replies(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.server = harness.shared("attention")
+        cls.server = harness.shared("alone")
         cls.document = Document(cls.server.get("/openapi.json").body)
         cls.checker = schema_checker()
         if cls.checker is None:
@@ -343,7 +343,7 @@ class Page(unittest.TestCase):
     """GET /docs: works without a script, and asks nobody but this server."""
 
     def setUp(self):
-        self.server = harness.shared("attention")
+        self.server = harness.shared("alone")
         self.page = self.server.get("/docs").body.decode()
 
     def test_the_summary_without_a_script_has_every_route(self):

