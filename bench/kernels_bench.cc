@@ -16,9 +16,8 @@
 
 #include "kernels/product.h"
 
+namespace assay::kernels {
 namespace {
-
-using namespace assay::kernels;
 
 struct Free {
   void operator()(std::byte* memory) const { std::free(memory); }
@@ -104,12 +103,7 @@ double product(const Unit& unit, int threads, int repeats, int rows, int columns
   return 2.0 * rows * columns * depth * static_cast<double>(copies) / best;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  if (argc < 3) return 2;
-  const int threads = std::max(1, std::atoi(argv[1]));
-  const int repeats = std::max(1, std::atoi(argv[2]));
+void measure(int threads, int repeats) {
   for (const Unit* unit : usable_units()) {
     if (unit == &scalar_unit()) continue;
     const double most = limit(*unit, threads, repeats);
@@ -123,5 +117,13 @@ int main(int argc, char** argv) {
       }
     }
   }
+}
+
+}  // namespace
+}  // namespace assay::kernels
+
+int main(int argc, char** argv) {
+  if (argc < 3) return 2;
+  assay::kernels::measure(std::max(1, std::atoi(argv[1])), std::max(1, std::atoi(argv[2])));
   return 0;
 }

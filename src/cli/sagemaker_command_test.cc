@@ -23,7 +23,7 @@ class SageMakerCommandTest : public testing::Test {
     std::vector<EnvironmentEntry> entries;
     entries.reserve(environment.size());
     for (const auto& [name, value] : environment) entries.push_back({name, value});
-    const Status first = read_sagemaker_environment(flags_.sagemaker, words, look, entries);
+    Status first = read_sagemaker_environment(flags_.sagemaker, words, look, entries);
     if (!first.ok()) return first;
     const Result<ParsedCommand> parsed = parse_command_line(all_commands(flags_), words, look);
     return parsed.ok() ? Status() : Status(parsed.error());
@@ -130,7 +130,7 @@ TEST_F(SageMakerCommandTest, WhatHasNoFlagOfOursIsKept) {
 TEST(OpenedWarm, AModelThatCannotDecideIsNoServer) {
   FakeDecider* opened = nullptr;
   bool fails = false;
-  const OpenDecider open = opened_warm([&](DeciderOptions) -> Result<std::unique_ptr<Decider>> {
+  const OpenDecider open = opened_warm([&](const DeciderOptions&) -> Result<std::unique_ptr<Decider>> {
     auto decider = std::make_unique<FakeDecider>();
     opened = decider.get();
     if (fails)
