@@ -10,7 +10,7 @@
 #include "cli/signals.h"
 #include "cli/streams.h"
 
-struct llama_model;
+struct llama_model;  // NOLINT(readability-identifier-naming): their name
 
 namespace assay::cli {
 

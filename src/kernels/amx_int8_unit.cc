@@ -37,7 +37,7 @@ struct HardwareTiles {
 
 void finish(const Block& block, std::int32_t row, std::int32_t rows, const std::int32_t* dots) {
   for (std::int32_t i = 0; i < rows; i++) {
-    const auto at_row = static_cast<std::size_t>(row + i);
+    const auto at_row = static_cast<std::size_t>(row) + static_cast<std::size_t>(i);
     const __m512 a_scale = _mm512_set1_ps(block.a_scales[at_row * block.a_group_stride]);
     const __m512i offset = _mm512_set1_epi32(block.a_offsets[at_row * block.a_group_stride]);
     float* const sums = block.sums + at_row * block.sums_stride;

@@ -113,26 +113,26 @@ std::vector<const AttentionUnit*> units() {
 }
 
 TEST(Attention, IsCloseToSoftmaxInDoubles) {
-  Scene scene(7, 64, 112, 1);
+  constexpr std::size_t kDepth = 64;
+  constexpr std::size_t kCells = 112;
+  Scene scene(7, kDepth, kCells, 1);
   scene.make_causal();
   const std::vector<float> out = scene.attend(scalar_attention(), 0, 7);
-  for (std::int32_t i = 0; i < 7; i++) {
+  for (std::size_t i = 0; i < 7; i++) {
     std::vector<double> weights;
     double sum = 0;
-    for (std::int32_t j = 0; j < 112; j++) {
+    for (std::size_t j = 0; j < kCells; j++) {
       double dot = 0;
-      for (std::int32_t d = 0; d < 64; d++)
-        dot += double{scene.queries[static_cast<std::size_t>(i * 64 + d)]} *
-               to_float(scene.keys[static_cast<std::size_t>(j * 64 + d)]);
-      weights.push_back(scene.mask(i, j) == 0 ? std::exp(dot / 8) : 0.0);
+      for (std::size_t d = 0; d < kDepth; d++)
+        dot += double{scene.queries[i * kDepth + d]} * to_float(scene.keys[j * kDepth + d]);
+      const bool seen = scene.mask(static_cast<std::int32_t>(i), static_cast<std::int32_t>(j)) == 0;
+      weights.push_back(seen ? std::exp(dot / 8) : 0.0);
       sum += weights.back();
     }
-    for (std::int32_t d = 0; d < 64; d++) {
+    for (std::size_t d = 0; d < kDepth; d++) {
       double wanted = 0;
-      for (std::int32_t j = 0; j < 112; j++)
-        wanted +=
-            weights[static_cast<std::size_t>(j)] / sum * to_float(scene.values[static_cast<std::size_t>(j * 64 + d)]);
-      EXPECT_NEAR(out[static_cast<std::size_t>(i * 64 + d)], wanted, 2e-6 * (1 + std::abs(wanted)));
+      for (std::size_t j = 0; j < kCells; j++) wanted += weights[j] / sum * to_float(scene.values[j * kDepth + d]);
+      EXPECT_NEAR(out[i * kDepth + d], wanted, 2e-6 * (1 + std::abs(wanted)));
     }
   }
 }

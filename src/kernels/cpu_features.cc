@@ -68,19 +68,19 @@ bool has_amx_int8() {
 }  // namespace
 
 bool cpu_has(CpuFeature feature) {
-  static const bool avx2 = has_avx2();
-  static const bool avx_vnni = avx2 && bit(leaf(7, 1).a, 4);
-  static const bool avx512_vnni = has_avx512_vnni();
-  static const bool amx_int8 = has_amx_int8();
+  static const bool kAvx2 = has_avx2();
+  static const bool kAvxVnni = kAvx2 && bit(leaf(7, 1).a, 4);
+  static const bool kAvx512Vnni = has_avx512_vnni();
+  static const bool kAmxInt8 = has_amx_int8();
   switch (feature) {
     case CpuFeature::kAvx2:
-      return avx2;
+      return kAvx2;
     case CpuFeature::kAvxVnni:
-      return avx_vnni;
+      return kAvxVnni;
     case CpuFeature::kAvx512Vnni:
-      return avx512_vnni;
+      return kAvx512Vnni;
     case CpuFeature::kAmxInt8:
-      return amx_int8;
+      return kAmxInt8;
   }
   return false;
 }

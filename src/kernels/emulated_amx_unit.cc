@@ -78,7 +78,7 @@ struct EmulatedTiles {
 
 void finish(const Block& block, std::int32_t row, std::int32_t rows, const std::int32_t* dots) {
   for (std::int32_t i = 0; i < rows; i++) {
-    const auto at_row = static_cast<std::size_t>(row + i);
+    const auto at_row = static_cast<std::size_t>(row) + static_cast<std::size_t>(i);
     float* const sums = block.sums + at_row * block.sums_stride;
     for (std::int32_t n = 0; n < block.panels * kPanelColumns; n++, dots++) {
       const auto panel = static_cast<std::size_t>(n / kPanelColumns);

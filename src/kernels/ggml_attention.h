@@ -10,7 +10,7 @@
 
 #include "kernels/attention.h"
 
-struct ggml_tensor;
+struct ggml_tensor;  // NOLINT(readability-identifier-naming): their name
 
 namespace assay::kernels {
 

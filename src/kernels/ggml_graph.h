@@ -1,7 +1,7 @@
 #pragma once
 // A ggml CPU backend whose graphs are computed with this room's products.
 
-struct ggml_backend;
+struct ggml_backend;  // NOLINT(readability-identifier-naming): their name
 
 namespace assay::kernels {
 

@@ -10,10 +10,10 @@
 
 #include "kernels/packed_weights.h"
 
-struct ggml_tensor;
-struct ggml_backend_buffer_type;
-struct ggml_backend_device;
-struct ggml_backend_buffer;
+struct ggml_tensor;               // NOLINT(readability-identifier-naming): their name
+struct ggml_backend_buffer_type;  // NOLINT(readability-identifier-naming): their name
+struct ggml_backend_device;       // NOLINT(readability-identifier-naming): their name
+struct ggml_backend_buffer;       // NOLINT(readability-identifier-naming): their name
 
 namespace assay::kernels {
 

@@ -22,8 +22,8 @@ Usable find_usable() {
 }
 
 const Usable& usable() {
-  static const Usable found = find_usable();
-  return found;
+  static const Usable kFound = find_usable();
+  return kFound;
 }
 
 const Unit& choose() {

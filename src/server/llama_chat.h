@@ -19,7 +19,7 @@
 #include "server/chat_server.h"
 #include "server/llama_flags.h"
 
-struct llama_model;
+struct llama_model;  // NOLINT(readability-identifier-naming): their name
 
 namespace assay::server {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-struct common_params;
+struct common_params;  // NOLINT(readability-identifier-naming): their name
 
 namespace assay::server {
 

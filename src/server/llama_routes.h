@@ -4,7 +4,7 @@
 
 #include "server/llama_handlers.h"
 
-struct common_params;
+struct common_params;  // NOLINT(readability-identifier-naming): their name
 struct server_mcp;
 struct server_routes;
 struct server_tools;

@@ -7,7 +7,7 @@
 #include "base/compute_gate.h"
 #include "base/load_plan.h"
 
-struct llama_model;
+struct llama_model;  // NOLINT(readability-identifier-naming): their name
 
 namespace assay::service {
 
