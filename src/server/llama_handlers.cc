@@ -100,7 +100,7 @@ void LlamaHandlers::add(const char* method, const char* path, LlamaHandler handl
   handlers_.push_back(std::move(handler));
 }
 
-void LlamaHandlers::replace(const char* method, const char* path, LlamaHandler handler) {
+void LlamaHandlers::replace(const char* method, const char* path, const LlamaHandler& handler) {
   for (std::size_t i = 0; i < routes_.size(); ++i) {
     if (routes_[i].path == path && routes_[i].method == method) handlers_[i] = handler;
   }

@@ -11,8 +11,8 @@
 #include "server/chat_calls.h"
 #include "server/chat_server.h"
 
-struct server_http_req;
-struct server_http_res;
+struct server_http_req;  // NOLINT(readability-identifier-naming): their name
+struct server_http_res;  // NOLINT(readability-identifier-naming): their name
 
 namespace assay::server {
 
@@ -28,7 +28,7 @@ class LlamaHandlers {
 
   void add(const char* method, const char* path, LlamaHandler handler);
   // REQUIRES: such a route was added.
-  void replace(const char* method, const char* path, LlamaHandler handler);
+  void replace(const char* method, const char* path, const LlamaHandler& handler);
   // Handlers see paths with this in front, as their own HTTP layer gives them.
   void set_path_prefix(std::string prefix) { path_prefix_ = std::move(prefix); }
 

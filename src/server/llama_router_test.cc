@@ -33,11 +33,11 @@ Names upstream_routes() {
 // A folder of files that are named like models; the router looks at names, and into the files only for hints.
 class LlamaRouterTest : public ::testing::Test {
  protected:
-  LlamaRouterTest() {
+  void SetUp() override {
     std::filesystem::create_directories(dir_);
     setenv("LLAMA_CACHE", (dir_ + "/cache").c_str(), 1);
   }
-  ~LlamaRouterTest() override { std::filesystem::remove_all(dir_); }
+  void TearDown() override { std::filesystem::remove_all(dir_); }
 
   std::unique_ptr<LlamaRouter> with_models(const std::vector<std::string>& names) {
     for (const std::string& name : names) std::ofstream(dir_ + "/" + name + ".gguf") << "no model";

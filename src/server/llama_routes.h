@@ -5,9 +5,9 @@
 #include "server/llama_handlers.h"
 
 struct common_params;  // NOLINT(readability-identifier-naming): their name
-struct server_mcp;
-struct server_routes;
-struct server_tools;
+struct server_mcp;     // NOLINT(readability-identifier-naming): their name
+struct server_routes;  // NOLINT(readability-identifier-naming): their name
+struct server_tools;   // NOLINT(readability-identifier-naming): their name
 
 namespace assay::server {
 
