@@ -16,7 +16,7 @@
 #include "server/execution_parameters.h"
 #include "server/http_headers.h"
 #include "server/json_lines.h"
-#include "server/llama_metrics.h"
+#include "server/metric_aliases.h"
 #include "server/oip.h"
 #include "server/openai_error.h"
 #include "server/systemone_error.h"

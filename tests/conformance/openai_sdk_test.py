@@ -258,7 +258,7 @@ class Chat(Client):
         self.assertIn(reply.choices[0].message.parsed.wish, ("refund", "info", "cancel"))
 
     def test_what_is_no_single_decision_is_refused(self):
-        for change in ({"extra_body": {}}, {"response_format": {"type": "json_object"}}, {"n": 2}):
+        for change in ({"extra_body": {"x_decide": 1}}, {"response_format": {"type": "json_object"}}, {"n": 2}):
             with self.subTest(change=change):
                 self.transport.sent = 0
                 error = self.refused(openai.BadRequestError, lambda: self.complete(**change), 400)

@@ -1,4 +1,4 @@
-#include "server/llama_metrics.h"
+#include "server/metric_aliases.h"
 
 #include <array>
 #include <charconv>
