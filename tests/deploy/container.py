@@ -21,7 +21,7 @@ MODEL = os.path.realpath(os.environ.get("ASSAY_MODEL") or
                          os.path.join(ROOT, "models", "SmolLM2-135M-Instruct.Q4_1.gguf"))
 TAG = "assay:ci"
 STORAGE = os.path.join(WORK, "storage")
-START_SECONDS = 120
+START_SECONDS = 240
 
 # The order matters: /dev and the model lie below the root, which becomes read-only last.
 MOUNTS = """
