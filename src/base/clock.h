@@ -24,6 +24,12 @@ class SteadyClock final : public Clock {
   }
 };
 
+// The one that whoever brings none of their own uses; lives as long as the program.
+inline const Clock& steady_clock() {
+  static const SteadyClock kClock;
+  return kClock;
+}
+
 // For tests: stands still until it is advanced.
 class ManualClock final : public Clock {
  public:

@@ -14,11 +14,6 @@ constexpr std::int64_t kForgetting = 64;
 // While a turn waits for the guest it looks again at least this often.
 constexpr std::int64_t kLookAgainNs = 5'000'000;
 
-const Clock& steady_clock() {
-  static const SteadyClock kClock;
-  return kClock;
-}
-
 }  // namespace
 
 ComputeGate::ComputeGate(const Clock* clock) : clock_(clock != nullptr ? *clock : steady_clock()) {}

@@ -1,11 +1,11 @@
 #pragma once
-// The flags of llama-server that this program knows by name, and what each takes. The names are those of the llama.cpp
-// that cmake/llama.cmake pins, from common/arg.cpp; compare them at an upgrade. llama_flags_test.cc does one half of
-// that.
+// What a flag of llama-server takes, for variables that are to become flags.
 
 #include <optional>
 #include <string_view>
 #include <vector>
+
+#include "cli/option_spec.h"
 
 namespace assay::cli {
 
@@ -16,9 +16,8 @@ enum class LlamaFlagKind {
   kRemoved,  // earlier versions had it
 };
 
-// `name` without its dashes, as "ctx-size". Nothing for a name that llama-server never had.
-std::optional<LlamaFlagKind> llama_flag_kind(std::string_view name);
-// All names of a kind, in code-point order.
-std::vector<std::string_view> llama_flag_names(LlamaFlagKind kind);
+// `name` without its dashes, as "ctx-size"; `flags`: those that llama-server has (server/llama_flags.h reads them from
+// its own parser). Nothing for a name that it never had.
+std::optional<LlamaFlagKind> llama_flag_kind(std::string_view name, const std::vector<ForeignFlag>& flags);
 
 }  // namespace assay::cli

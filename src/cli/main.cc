@@ -164,7 +164,8 @@ int run(const std::vector<std::string>& arguments) {
   Streams streams = standard_streams();
   CommandFlags flags;
   if (!arguments.empty() && arguments.front() == "sagemaker") {
-    const Status read = read_sagemaker_environment(flags.sagemaker, arguments, read_environment, whole_environment());
+    const Status read =
+        read_sagemaker_environment(flags.sagemaker, arguments, read_environment, whole_environment(), foreign_flags());
     if (!read.ok()) {
       report_error(streams.err, read.error());
       return kExitUsage;

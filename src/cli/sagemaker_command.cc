@@ -110,14 +110,15 @@ CommandSpec sagemaker_command(SageMakerFlags& flags) {
 }
 
 Status read_sagemaker_environment(SageMakerFlags& flags, const std::vector<std::string>& arguments,
-                                  const ReadEnvironment& environment, const std::vector<EnvironmentEntry>& entries) {
+                                  const ReadEnvironment& environment, const std::vector<EnvironmentEntry>& entries,
+                                  const std::vector<ForeignFlag>& llama_flags) {
   // Flags decide how variables are read and win over them, so they are read twice; here what they say is thrown away.
   const auto first = std::make_unique<CommandFlags>();
   const Result<ParsedCommand> parsed = parse_command_line(all_commands(*first), arguments, environment);
   if (!parsed.ok()) return {};  // said when they are read again
   const bool refuses = first->sagemaker.unknown_variables == "refuse";
   Result<SageMakerSettings> settings =
-      translate_environment(entries, refuses ? UnknownVariables::kRefuse : UnknownVariables::kWarn);
+      translate_environment(entries, refuses ? UnknownVariables::kRefuse : UnknownVariables::kWarn, llama_flags);
   if (!settings.ok()) return settings.error();
   if (const Status applied = apply_settings(*settings, serve_command(flags.serve).options); !applied.ok())
     return applied;

@@ -29,9 +29,10 @@ CommandSpec sagemaker_command(SageMakerFlags& flags);
 
 // Fills `flags` with what the variables of a SageMaker container ask for. Flags, ASSAY_* variables and the config file,
 // which are read afterwards, win over them. `arguments` are the program's words, read here for --unknown-variables
-// alone. Errors: kInvalidArgument, naming the variable.
+// alone. `llama_flags`: those that llama-server has. Errors: kInvalidArgument, naming the variable.
 Status read_sagemaker_environment(SageMakerFlags& flags, const std::vector<std::string>& arguments,
-                                  const ReadEnvironment& environment, const std::vector<EnvironmentEntry>& entries);
+                                  const ReadEnvironment& environment, const std::vector<EnvironmentEntry>& entries,
+                                  const std::vector<ForeignFlag>& llama_flags);
 
 // What to run `assay serve` with: the model is found, and what is not followed has been logged. Errors:
 // kInvalidArgument where a variable asks for layers on a GPU and there is none (--gpu-fallback makes a warning of it),

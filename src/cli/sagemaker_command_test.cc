@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/testing/fake_decider.h"
+#include "cli/testing/some_llama_flags.h"
 #include "cli/testing/temp_dir.h"
 
 namespace assay::cli {
@@ -23,7 +24,7 @@ class SageMakerCommandTest : public testing::Test {
     std::vector<EnvironmentEntry> entries;
     entries.reserve(environment.size());
     for (const auto& [name, value] : environment) entries.push_back({name, value});
-    Status first = read_sagemaker_environment(flags_.sagemaker, words, look, entries);
+    Status first = read_sagemaker_environment(flags_.sagemaker, words, look, entries, some_llama_flags());
     if (!first.ok()) return first;
     const Result<ParsedCommand> parsed = parse_command_line(all_commands(flags_), words, look);
     return parsed.ok() ? Status() : Status(parsed.error());

@@ -113,7 +113,9 @@ std::vector<std::string> split(const std::string& text) {
 
 class Translator {
  public:
-  Translator(const std::vector<EnvironmentEntry>& entries, UnknownVariables unknown) : unknown_(unknown) {
+  Translator(const std::vector<EnvironmentEntry>& entries, UnknownVariables unknown,
+             const std::vector<ForeignFlag>& llama_flags)
+      : unknown_(unknown), llama_flags_(llama_flags) {
     for (const EnvironmentEntry& entry : entries) variables_.emplace(entry.name, entry.value);
   }
 
@@ -138,6 +140,7 @@ class Translator {
   Status unknown_variable(const std::string& variable);
 
   const UnknownVariables unknown_;
+  const std::vector<ForeignFlag>& llama_flags_;
   std::map<std::string, std::string> variables_;
   SageMakerSettings out_;
 };
@@ -272,7 +275,7 @@ Status Translator::llama_variables(std::string_view prefix) {
 }
 
 Status Translator::llama_variable(const std::string& variable, const std::string& name, const std::string& value) {
-  const std::optional<LlamaFlagKind> kind = llama_flag_kind(name);
+  const std::optional<LlamaFlagKind> kind = llama_flag_kind(name, llama_flags_);
   if (!kind.has_value()) return unknown_variable(variable);
   if (const NotFollowed* found = find_not_followed(kNotFollowed, name); found != nullptr) {
     if (lower(value) != "false") warn(variable, found->reason);
@@ -357,9 +360,9 @@ Status Translator::unknown_variable(const std::string& variable) {
 
 }  // namespace
 
-Result<SageMakerSettings> translate_environment(const std::vector<EnvironmentEntry>& entries,
-                                                UnknownVariables unknown) {
-  return Translator(entries, unknown).translate();
+Result<SageMakerSettings> translate_environment(const std::vector<EnvironmentEntry>& entries, UnknownVariables unknown,
+                                                const std::vector<ForeignFlag>& llama_flags) {
+  return Translator(entries, unknown, llama_flags).translate();
 }
 
 }  // namespace assay::cli

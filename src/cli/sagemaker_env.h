@@ -3,13 +3,14 @@
 // understood: the llama.cpp container's (SM_LLAMA_CPP_CTX_SIZE=4096 is llama-server's --ctx-size 4096), Hugging Face's
 // (SM_LLAMACPP_...) and SemIf's (SEMIF_...), beside SageMaker's own. docs/sagemaker.md has the table.
 //
-//   const Result<SageMakerSettings> settings = translate_environment(entries, UnknownVariables::kWarn);
+//   const Result<SageMakerSettings> settings = translate_environment(entries, UnknownVariables::kWarn, llama_flags);
 
 #include <string>
 #include <vector>
 
 #include "assay/error.h"
 #include "cli/model_discovery.h"
+#include "cli/option_spec.h"
 
 namespace assay::cli {
 
@@ -36,7 +37,8 @@ struct SageMakerSettings {
   std::vector<std::string> warnings;         // one for each variable that is not followed; one sentence
 };
 
-// Pure. The order of the entries changes nothing, unless a name comes twice: then the first counts, as in getenv().
+// Pure. `llama_flags`: those that llama-server has. The order of the entries changes nothing, unless a name comes
+// twice: then the first counts, as in getenv().
 //
 // Of a flag of llama-server: "true" in any case, or an empty value, is the bare flag; "false" leaves it out; anything
 // else is its value, whole, with its blanks, line breaks and equals signs. Where a bare flag would swallow what follows
@@ -47,6 +49,7 @@ struct SageMakerSettings {
 //
 // Errors: kInvalidArgument, naming the variable: a number that is none or out of its range, a value for a switch, and
 // with kRefuse a variable of these images that nobody knows. Values of our own flags are checked when they are applied.
-Result<SageMakerSettings> translate_environment(const std::vector<EnvironmentEntry>& entries, UnknownVariables unknown);
+Result<SageMakerSettings> translate_environment(const std::vector<EnvironmentEntry>& entries, UnknownVariables unknown,
+                                                const std::vector<ForeignFlag>& llama_flags);
 
 }  // namespace assay::cli

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/serve_flags.h"
+#include "cli/testing/some_llama_flags.h"
 
 namespace assay::cli {
 namespace {
@@ -10,7 +11,7 @@ namespace {
 using Words = std::vector<std::string>;
 
 Result<SageMakerSettings> translated(const std::vector<EnvironmentEntry>& entries) {
-  return translate_environment(entries, UnknownVariables::kWarn);
+  return translate_environment(entries, UnknownVariables::kWarn, some_llama_flags());
 }
 
 Words llama_arguments(const std::vector<EnvironmentEntry>& entries) { return translated(entries)->llama_arguments; }
@@ -29,7 +30,7 @@ Words values(const std::vector<EnvironmentEntry>& entries, const std::string& fl
 std::size_t warnings(const std::vector<EnvironmentEntry>& entries) { return translated(entries)->warnings.size(); }
 
 std::string failure(const std::vector<EnvironmentEntry>& entries, UnknownVariables unknown = UnknownVariables::kWarn) {
-  const Result<SageMakerSettings> settings = translate_environment(entries, unknown);
+  const Result<SageMakerSettings> settings = translate_environment(entries, unknown, some_llama_flags());
   return settings.ok() ? "" : settings.error().message;
 }
 

@@ -4,14 +4,6 @@
 #include <utility>
 
 namespace assay::server {
-namespace {
-
-const Clock& steady_clock() {
-  static const SteadyClock kClock;
-  return kClock;
-}
-
-}  // namespace
 
 ChatCalls::ChatCalls(const Clock* clock) : clock_(clock != nullptr ? *clock : steady_clock()) {}
 

@@ -16,13 +16,9 @@
 #include <server-stream.h>
 #include <server-tools.h>
 
-#include <algorithm>
 #include <atomic>
 #include <clocale>
-#include <condition_variable>
 #include <exception>
-#include <fstream>
-#include <mutex>
 #include <thread>
 #include <utility>
 

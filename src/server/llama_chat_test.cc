@@ -53,6 +53,14 @@ TEST(LlamaFlags, AreThoseOfLlamaServer) {
   ASSERT_NE(with_name("--no-jinja"), flags.end());
   EXPECT_EQ(with_name("--no-jinja")->values, 0);
   ASSERT_NE(with_name("--lora-scaled"), flags.end());
+  // Words for yes and no, as cli/llama_flags.cc takes them.
+  for (const char* name : {"--fit", "--flash-attn", "--log-colors", "--reasoning"}) {
+    ASSERT_NE(with_name(name), flags.end()) << name;
+    EXPECT_EQ(with_name(name)->values, 1) << name;
+  }
+  for (const char* name : {"--mlock", "--mmap", "--no-mmap", "--direct-io"}) {
+    EXPECT_EQ(with_name(name), flags.end()) << name << " is back";
+  }
   EXPECT_GT(flags.size(), 150u);
 }
 

@@ -52,11 +52,6 @@ class OwningDecider final : public Decider {
   const std::unique_ptr<LocalDecider> decider_;
 };
 
-const Clock& steady_clock() {
-  static const SteadyClock kClock;
-  return kClock;
-}
-
 ModelReport report_of_file(const DeciderOptions& options, const engine::ModelFacts& facts) {
   ModelReport report;
   report.id = std::filesystem::path(options.model.path).stem().string();
