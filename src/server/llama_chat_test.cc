@@ -4,38 +4,22 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
-#include <regex>
 #include <set>
 
 #include "server/llama_flags.h"
+#include "server/testing/upstream_routes.h"
 
 namespace assay::server {
 namespace {
 
 using Names = std::set<std::string>;
 
-// The routes that llama-server registers for one model, by its source: those of its router stand in an earlier block.
-Names upstream_routes() {
-  std::ifstream file(std::string(ASSAY_LLAMA_SOURCE_DIR) + "/tools/server/server.cpp");
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  const std::regex pattern(R"re(ctx_http\.(get|post|del)\s*\("([^"]+)",\s*ex_wrapper\((\w+))re");
-  Names out;
-  for (std::sregex_iterator it(text.begin(), text.end(), pattern), end; it != end; ++it) {
-    if ((*it)[3] == "models_routes") continue;
-    const std::string method = (*it)[1] == "get" ? "GET" : (*it)[1] == "post" ? "POST" : "DELETE";
-    out.insert(method + " " + (*it)[2].str());
-  }
-  return out;
-}
-
 TEST(LlamaChat, HasTheRoutesOfLlamaServer) {
   const auto chat = LlamaChat::parse({});
   ASSERT_TRUE(chat.ok());
   Names ours;
   for (const ChatRoute& route : (*chat)->routes()) ours.insert(route.method + " " + route.path);
-  const Names theirs = upstream_routes();
+  const Names theirs = upstream_routes(false);
   ASSERT_GT(theirs.size(), 40u);
   EXPECT_EQ(ours, theirs);
 }

@@ -6,29 +6,15 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
-#include <regex>
 #include <set>
 
 #include "server/route_table.h"
+#include "server/testing/upstream_routes.h"
 
 namespace assay::server {
 namespace {
 
 using Names = std::set<std::string>;
-
-// All routes that llama-server registers.
-Names upstream_routes() {
-  std::ifstream file(std::string(ASSAY_LLAMA_SOURCE_DIR) + "/tools/server/server.cpp");
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  const std::regex pattern(R"re(ctx_http\.(get|post|del)\s*\("([^"]+)",\s*ex_wrapper\()re");
-  Names out;
-  for (std::sregex_iterator it(text.begin(), text.end(), pattern), end; it != end; ++it) {
-    const std::string method = (*it)[1] == "get" ? "GET" : (*it)[1] == "post" ? "POST" : "DELETE";
-    out.insert(method + " " + (*it)[2].str());
-  }
-  return out;
-}
 
 // A folder of files that are named like models; the router looks at names, and into the files only for hints.
 class LlamaRouterTest : public ::testing::Test {
@@ -66,7 +52,7 @@ TEST_F(LlamaRouterTest, HasTheRoutesOfLlamaServerAndThoseThatDecide) {
   const auto router = with_models({});
   Names ours;
   for (const ChatRoute& route : router->routes()) ours.insert(route.method + " " + route.path);
-  Names wanted = upstream_routes();
+  Names wanted = upstream_routes(true);
   ASSERT_GT(wanted.size(), 45u);
   for (const Route& route : known_routes()) {
     if (is_for_decisions(route.kind)) wanted.insert(std::string(route.method) + " " + route.path);
