@@ -123,7 +123,9 @@ struct ChatRequest {
 
 Result<ChatRequest> read_chat(const Value& top, const WireHeaders& headers, const WireSettings& settings) {
   if (!top.is_object()) return invalid_argument("", "the body must be a JSON object with messages");
-  if (!is_true(top.find("x_decide"))) {
+  const Value* wanted = top.find("x_decide");
+  if (is_given(wanted) && wanted->boolean() == nullptr) return invalid_argument("x_decide", "must be true or false");
+  if (!is_true(wanted)) {
     return invalid_argument("x_decide", "must be true: this server decides between values and generates no text");
   }
   ChatRequest chat;

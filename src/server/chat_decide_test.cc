@@ -201,7 +201,7 @@ TEST(ChatDecide, OnlyBodiesThatAskForADecisionAreItsOwn) {
   const std::string rest = R"("messages":[{"role":"user","content":"a"}],"guided_choice":["a"]})";
   EXPECT_TRUE(refusal_of("{" + rest).starts_with("x_decide: "));
   EXPECT_TRUE(refusal_of(R"({"x_decide":false,)" + rest).starts_with("x_decide: "));
-  EXPECT_TRUE(refusal_of(R"({"x_decide":"true",)" + rest).starts_with("x_decide: "));
+  EXPECT_TRUE(refusal_of(R"({"x_decide":"true",)" + rest).find("must be true or false") != std::string::npos);
   EXPECT_TRUE(refusal_of("[]").starts_with(": "));
   EXPECT_TRUE(refusal_of("{").starts_with(": not valid JSON"));
   EXPECT_TRUE(refusal_of(R"({"x_decide":true,"guided_choice":["a"]})").starts_with("messages: messages is missing"));
