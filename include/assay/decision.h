@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "assay/error.h"
+#include "assay/lesson.h"
 #include "assay/value.h"
 
 namespace assay {
@@ -31,6 +32,10 @@ struct Question {
   // The mean over this many orders of the options (turned round by equal steps), which cancels a model's liking for a
   // place in the list. 1..options.size(). Costs as many questions with letters; with text the order has no part in it.
   std::int32_t permute = 1;
+  // Texts with "{state}" (and maybe "{question}") in them; the last hidden state of each, told without the chat
+  // template, is in Answer::cue_states. Letters and text only.
+  std::vector<std::string> cues;
+  bool scored = true;  // false: nothing but the cues is computed, and the answer's scores are 0. REQUIRES: cues
 };
 
 // How the probabilities are read (docs/readouts.md).
@@ -79,6 +84,9 @@ struct DecisionRequest {
   bool hidden_state = false;  // fill Answer::hidden_state (letters: the decision position; text: the end of the prompt)
   Layout layout = Layout::kAuto;
   bool receipt = false;  // fill DecisionReply::receipt
+  // A lesson's name; "auto": the one for the question, if any; "none". Only where lessons are kept (service/lessons.h).
+  std::string lesson = "auto";
+  bool calibrated = false;  // an answer without a calibration is an error (kInvalidArgument)
   // Letters: fill Answer::allowed_mass and Answer::argmax_token, which need the whole vocabulary's logits. Without it
   // (and without `explain`) only the options' may be computed, which is quicker and has other last digits.
   bool allowed_mass = true;
@@ -134,6 +142,8 @@ struct Answer {
   std::string prompt;                          // explain only
   std::vector<std::int32_t> prompt_token_ids;  // explain only
   std::vector<float> hidden_state;             // on request
+  std::vector<std::vector<float>> cue_states;  // hidden_size numbers for each of Question::cues
+  LessonEffect lesson;
 };
 
 // What an answer was computed from and what came out, to be compared by whoever computes it again. All are SHA-256 in
@@ -156,6 +166,7 @@ struct DecisionReply {
   double queue_ms = 0;
   double compute_ms = 0;
   std::optional<Receipt> receipt;  // on request
+  std::string decision_id;         // where decisions are kept: what feedback names; else empty
 };
 
 // What a request may hold. Defaults are generous; SemIf's own are smaller.

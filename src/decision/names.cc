@@ -73,6 +73,18 @@ bool operator==(const Receipt& a, const Receipt& b) {
          a.scores == b.scores;
 }
 
+const char* action_name(Action action) {
+  switch (action) {
+    case Action::kNone:
+      return "none";
+    case Action::kAct:
+      return "act";
+    case Action::kEscalate:
+      return "escalate";
+  }
+  return "none";
+}
+
 const char* reliability_name(Reliability reliability) {
   switch (reliability) {
     case Reliability::kUnknown:

@@ -12,7 +12,9 @@ ROOMS = {
     "engine": {"assay/build.h", "assay/engine_stats.h", "assay/options.h", "assay/error.h", "base", "engine",
                "kernels"},
     "kernels": {"assay/error.h", "base", "kernels"},
-    "service": {"assay", "base", "decision", "engine", "service"},
+    "teach": {"assay", "base", "decision", "teach"},
+    "store": {"assay", "base", "store"},
+    "service": {"assay", "base", "decision", "engine", "service", "store", "teach"},
     "server": {"assay", "base", "server"},
     "cli": {"assay", "base", "server", "cli"},
 }
@@ -35,6 +37,8 @@ THIRD_PARTIES = {
                            (r"src/engine/llama_placement\.cc",)),
     "nlohmann": (r"nlohmann/.*", (r"src/\w+/wire\w*\.cc", r"src/\w+/\w+_file(_test|_fuzz)?\.cc",
                                   r"src/engine/llama_\w+\.cc", r"bench/.*", r"tests/.*")),
+    "Eigen": (r"Eigen/.*", (r"src/teach/.*\.cc",)),
+    "SQLite": (r"sqlite3\.h", (r"src/store/\w+\.cc",)),
     "hash": (r"hash/.*", (r"src/base/sha256\.cc",)),
     "spdlog or fmt": (r"(spdlog|fmt)/.*", (r"src/base/log\.cc",)),
     "CLI11": (r"CLI/.*", (r"src/cli/.*",)),
@@ -46,7 +50,7 @@ _SYSTEM = re.compile(r"[a-z_]+|(sys|linux|netinet|arpa)/[\w.]+|(unistd|fcntl|sig
                      r"errno|netdb|dirent|spawn|getopt|syslog|ifaddrs|pwd|glob|immintrin|cpuid|cxxabi|execinfo|malloc|"
                      r"time|stdint|stddef|string)\.h")
 _STANDARD = re.compile(r"[a-z_0-9]+")
-# decision/ has no thread, clock, log or file.
+# decision/ and teach/ have no thread, clock, log or file.
 _IMPURE = {"thread", "mutex", "shared_mutex", "condition_variable", "future", "atomic", "chrono", "ctime", "fstream",
            "filesystem", "iostream", "cstdio", "semaphore", "latch", "barrier", "stop_token"}
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
@@ -118,6 +122,8 @@ def _foreign_complaint(path, name, quoted):
         if room == "decision" and name in _IMPURE:
             return f"decision is pure: no thread, clock, log or file, so no <{name}>"
         return None
+    if room == "teach" and name in _IMPURE and not is_test(path):
+        return f"teach is pure: no thread, clock, log or file, so no <{name}>"
     if not _SYSTEM.fullmatch(name) and not _STANDARD.fullmatch(name):
         return f"unknown third-party header {name}: name it in tests/tidy/includes.py with its one file"
     return None

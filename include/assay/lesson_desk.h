@@ -1,0 +1,71 @@
+#pragma once
+// What a server does with lessons beside answering: feedback, new versions, roll back, shadows, health.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "assay/decision.h"
+#include "assay/error.h"
+#include "assay/lesson.h"
+#include "assay/value.h"
+
+namespace assay {
+
+// Somebody's word on a decision.
+struct Feedback {
+  std::string decision_id;
+  std::string question_id;  // may be empty where the decision had one question
+  std::string option;       // the right one's id
+  std::string note;         // at most kNoteBytesMax
+  static constexpr std::size_t kNoteBytesMax = 4096;
+};
+
+enum class FeedbackResult {
+  kStored,     // durable now
+  kKnown,      // the same was there already
+  kCorrected,  // another option was there; this one replaces it
+};
+
+struct FitOptions {
+  std::optional<double> risk;  // a threshold for it
+  double level = 0.9;
+  std::string method = "auto";  // "auto", "lda", "ridge", "calibrate" (no head)
+  bool shadow = false;          // answer beside the active version at first
+};
+
+// Thread-safe. Names that are no lesson's give kNotFound, with field "name".
+class LessonDesk {
+ public:
+  virtual ~LessonDesk() = default;
+
+  // --- Lessons. Views are JSON objects, ready to be written.
+  // {"lessons": [{"name", "version", "versions": [1, 2], "active", "shadow", "taught", "labels", "accuracy",
+  // "model_ok", "problem"}, …]}: also those that are not used, with the reason.
+  virtual Value list() const = 0;
+  // One version (the active one when absent), as it stands in its file.
+  virtual Result<std::string> export_lesson(const std::string& name, std::optional<std::int32_t> version) const = 0;
+  // A lesson's file; it becomes the next version of its name and active (or the shadow). Errors: kInvalidArgument for a
+  // text that is no lesson, another model's, or damaged.
+  virtual Result<Value> import_lesson(const std::string& text, bool shadow) = 0;
+  // Makes an earlier (or later) version the active one.
+  virtual Result<Value> activate(const std::string& name, std::int32_t version) = 0;
+  // A new version out of what was stored for the lesson's question. Blocks; one fit at a time (kTooBusy).
+  virtual Result<Value> fit(const std::string& name, const FitOptions& options) = 0;
+  // The shadow becomes active. kInvalidArgument when the rule for it is not met (unless forced) or there is none.
+  virtual Result<Value> promote(const std::string& name, bool force) = 0;
+  virtual Status drop_shadow(const std::string& name) = 0;
+  // Confidence, abstention and agreement against the labelled rows, with the sequential test's state.
+  virtual Result<Value> health(const std::string& name) const = 0;
+
+  // --- What was decided. kUnavailable where the server keeps no decisions.
+  // Returns when it is durable. Errors: kNotFound (no such decision), kInvalidArgument (no such question or option),
+  // kIo (full disk, damaged or locked database).
+  virtual Result<FeedbackResult> feedback(const Feedback& feedback) = 0;
+  virtual Result<Value> decision(const std::string& id) const = 0;
+  // Removes the decision, its state and its feedback; false: there was none.
+  virtual Result<bool> forget(const std::string& id) = 0;
+};
+
+}  // namespace assay
