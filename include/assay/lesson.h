@@ -7,8 +7,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
+
+#include "assay/error.h"
 
 namespace assay {
 
@@ -105,5 +108,13 @@ struct LessonEffect {
   std::optional<double> risk;           // the threshold's
   std::optional<std::string> fallback;  // an option's id, where the action is kEscalate and the lesson has one
 };
+
+// A lesson's file: JSON that people can read, the head's numbers in base64. lesson_text(lesson_from_text(t)) has the
+// same lesson. Errors of reading: kInvalidArgument, with the member as field and what is wrong with it: not JSON, a
+// member that is missing, unknown or of another type, a number that is not finite or out of its range, sizes that do
+// not fit each other, numbers that do not have their hash (damage), another format.
+std::string lesson_text(const Lesson& lesson);
+Result<Lesson> lesson_from_text(const std::string& text);
+bool is_lesson_name(std::string_view name);
 
 }  // namespace assay

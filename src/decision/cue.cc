@@ -39,7 +39,7 @@ Status check_cue(std::string_view cue) {
 
 std::span<const std::string> built_in_cues() {
   static const std::vector<std::string> kCues = {
-      "Customer message: {state}\nThe customer is asking about",
+      "Customer message: {state}\nThe customer is asking about the",
       "Message: {state}\nThe message is about",
       "The message \"{state}\" expresses, in one word, the intent:",
       "{state}\n{question}\nAnswer:",

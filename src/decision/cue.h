@@ -26,7 +26,7 @@ CueText cue_text(std::string_view cue, const Value& state, const Question& quest
 Status check_cue(std::string_view cue);
 inline constexpr std::size_t kCueBytesMax = 4096;
 
-// The cues that teaching tries, by wording alone: all begin alike, so that the state is computed once for all of them.
+// The cues that teaching tries. What stands before the answer is worth many points: it must be about to name the thing.
 std::span<const std::string> built_in_cues();
 
 }  // namespace assay::decision

@@ -28,6 +28,8 @@ const char* readout_name(Readout readout) {
       return "text";
     case Readout::kHead:
       return "head";
+    case Readout::kTaught:
+      return "taught";
   }
   return "auto";
 }
