@@ -117,4 +117,13 @@ std::string lesson_text(const Lesson& lesson);
 Result<Lesson> lesson_from_text(const std::string& text);
 bool is_lesson_name(std::string_view name);
 
+// Writes the lesson into a folder of lessons (made where it is missing) as the next version of its name, whole or not
+// at all: where it lies and which version it is. The next server that reads the folder uses it. Errors: kIo;
+// kInvalidArgument where the folder's lesson of that name is another model's.
+struct SavedLesson {
+  std::string path;
+  std::int32_t version = 1;
+};
+Result<SavedLesson> save_lesson(const std::string& folder, const Lesson& lesson);
+
 }  // namespace assay

@@ -222,3 +222,15 @@ Status LessonBook::set_shadow(const std::string& name, std::optional<std::int32_
 }
 
 }  // namespace assay::service
+
+namespace assay {
+
+Result<SavedLesson> save_lesson(const std::string& folder, const Lesson& lesson) {
+  const Result<std::unique_ptr<service::LessonBook>> book = service::LessonBook::open(folder, lesson.model_sha256);
+  if (!book.ok()) return book.error();
+  const Result<service::SharedLesson> saved = (*book)->add(lesson, false);
+  if (!saved.ok()) return saved.error();
+  return SavedLesson{.path = (*saved)->path, .version = (*saved)->lesson.version};
+}
+
+}  // namespace assay
