@@ -2,11 +2,12 @@
 // What a server does with lessons beside answering: feedback, new versions, roll back, shadows, health.
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "assay/decision.h"
+#include "assay/decider.h"
 #include "assay/error.h"
 #include "assay/lesson.h"
 #include "assay/value.h"
@@ -63,9 +64,30 @@ class LessonDesk {
   // Returns when it is durable. Errors: kNotFound (no such decision), kInvalidArgument (no such question or option),
   // kIo (full disk, damaged or locked database).
   virtual Result<FeedbackResult> feedback(const Feedback& feedback) = 0;
-  virtual Result<Value> decision(const std::string& id) const = 0;
+  // One JSON object on one line: what is kept of it, its feedback included.
+  virtual Result<std::string> decision(const std::string& id) const = 0;
   // Removes the decision, its state and its feedback; false: there was none.
   virtual Result<bool> forget(const std::string& id) = 0;
+};
+
+// How a server keeps lessons and decisions.
+struct LessonOptions {
+  enum class Keep { kNothing, kHashes, kTexts };
+
+  std::string folder;          // of lessons; empty: there are none, and none can come
+  std::string decisions_path;  // the file of decisions and feedback; empty: "decisions.sqlite" in the folder
+  Keep keep = Keep::kHashes;   // of decisions; texts are what a head is taught from, and what people wrote
+  double false_alarm_rate = 0.01;  // of the test for drift, over a lesson version's whole life
+  std::size_t shadow_agreement_rows = 200;  // promotion: so many answers were compared,
+  double shadow_agreement = 0.9;            // and this share was the same
+};
+
+// A decider with lessons on top of one without, and the desk that keeps them. Thread-safe.
+class TaughtDecider : public Decider {
+ public:
+  virtual LessonDesk& desk() = 0;
+  // Errors: kIo (the folder or the file of decisions), kInvalidArgument (decisions without a place).
+  static Result<std::unique_ptr<TaughtDecider>> open(std::unique_ptr<Decider> inner, const LessonOptions& options);
 };
 
 }  // namespace assay

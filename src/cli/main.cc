@@ -157,6 +157,8 @@ int run_command(const std::string& name, const CommandFlags& flags, const std::v
   if (name == "verify") return run_verify(flags.verify, streams, context, open_then_expect);
   if (name == "warm") return run_warm(flags.warm, streams, context, open_then_expect);
   if (name == "score") return run_score(flags.score, streams, context, open_then_expect);
+  if (name == "calibrate") return run_calibrate(flags.calibrate, streams, context, open_then_expect);
+  if (name == "teach") return run_teach(flags.teach, streams, context, open_then_expect);
   return run_eval(flags.eval, streams, context, open_then_expect);
 }
 

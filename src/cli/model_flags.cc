@@ -85,6 +85,12 @@ OptionSpec snapshots_option(ModelFlags& flags) {
                                &flags.snapshots));
 }
 
+OptionSpec lessons_option(ModelFlags& flags) {
+  return as_folder(text_option("lessons", "DIR",
+                               "Folder of lessons (assay calibrate, assay teach) to answer with; default: none",
+                               &flags.lessons));
+}
+
 Result<DeciderOptions> decider_options(const ModelFlags& flags) {
   if (flags.model.empty()) {
     return invalid_argument("--model",
@@ -114,6 +120,7 @@ Result<DeciderOptions> decider_options(const ModelFlags& flags) {
   out.model.check_memory = !flags.no_memory_check;
   out.readout = readout_from_name(flags.readout).value_or(Readout::kAuto);
   out.snapshots_dir = flags.snapshots;
+  out.lessons_dir = flags.lessons;
   out.special_tokens = flags.special_tokens == "reject" ? SpecialTokens::kReject : SpecialTokens::kLiteral;
   out.limits.options_max = flags.options_max;
   out.queue_jobs_max = flags.queue_jobs_max;

@@ -40,8 +40,8 @@ struct LessonShelf {
 // Thread-safe. Several processes may read a folder; one at a time should write to it.
 class LessonBook {
  public:
-  // Reads the folder, which is made where it is missing. `model_sha256`: of the running model. A bad file is a problem
-  // of the shelf, not of open(). Errors: kIo.
+  // Reads the folder, which is made where it is missing; no name: a book without lessons, to which none can be added.
+  // `model_sha256`: of the running model. A bad file is a problem of the shelf, not of open(). Errors: kIo.
   static Result<std::unique_ptr<LessonBook>> open(std::string folder, std::string model_sha256);
 
   std::shared_ptr<const LessonShelf> shelf() const;

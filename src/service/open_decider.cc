@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "assay/build.h"
+#include "assay/lesson_desk.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/sha256.h"
@@ -273,7 +274,13 @@ Result<std::unique_ptr<Decider>> open_decider(DeciderOptions options, const Shar
 }  // namespace service
 
 Result<std::unique_ptr<Decider>> Decider::open(DeciderOptions options) {
-  return service::open_decider(std::move(options), {});
+  const std::string lessons = options.lessons_dir;
+  Result<std::unique_ptr<Decider>> decider = service::open_decider(std::move(options), {});
+  if (!decider.ok() || lessons.empty()) return decider;
+  Result<std::unique_ptr<TaughtDecider>> taught =
+      TaughtDecider::open(std::move(decider).value(), {.folder = lessons, .keep = LessonOptions::Keep::kNothing});
+  if (!taught.ok()) return taught.error();
+  return std::unique_ptr<Decider>(std::move(taught).value());
 }
 
 }  // namespace assay
