@@ -1,6 +1,7 @@
 #pragma once
-// From labelled rows to lessons (docs/lessons.md): calibrate() for the readout as it is, teach() for a head on hidden
-// states. Both ask the decider, compute, and give a lesson with what it was found to be worth; neither writes a file.
+// From labelled rows to lessons (docs/lessons.md): learn_calibration() for the readout as it is, learn_lesson() for a
+// head on hidden states. Both ask the decider, compute, and give a lesson with what it was found to be worth; neither
+// writes a file.
 
 #include <cstddef>
 #include <cstdint>
@@ -52,7 +53,8 @@ struct LearnReport {
 // A calibration for each kind of question in the rows; for one question alone where all rows have the same. Errors:
 // kInvalidArgument (no rows; a row that is no request, named by its `where`; one state with two labels), kCancelled
 // (stopped), the decider's.
-Result<LearnReport> calibrate(Decider& decider, const std::vector<LabelledQuestion>& rows, const LearnOptions& options);
+Result<LearnReport> learn_calibration(Decider& decider, const std::vector<LabelledQuestion>& rows,
+                                      const LearnOptions& options);
 
 struct TeachOptions {
   LearnOptions learn;
@@ -87,9 +89,9 @@ struct TeachReport {
 };
 
 // A head for one question. Every option stands in the training set once with its own words as the state, so options
-// without labels can be answered, too. Errors as of calibrate(), and kInvalidArgument for fewer than two labelled
-// options.
-Result<TeachReport> teach(Decider& decider, const Question& question, const std::vector<LabelledQuestion>& rows,
-                          const TeachOptions& options);
+// without labels can be answered, too. Errors as of learn_calibration(), and kInvalidArgument for fewer than two
+// labelled options.
+Result<TeachReport> learn_lesson(Decider& decider, const Question& question, const std::vector<LabelledQuestion>& rows,
+                                 const TeachOptions& options);
 
 }  // namespace assay

@@ -41,7 +41,7 @@ int run_calibrate(const CalibrateFlags& flags, Streams& streams, const RunContex
   const Result<std::unique_ptr<Decider>> decider = open(std::move(*model));
   if (!decider.ok()) return report_error(streams.err, decider.error());
   options->progress = learn_progress(streams, context);
-  const Result<LearnReport> report = calibrate(**decider, *rows, *options);
+  const Result<LearnReport> report = learn_calibration(**decider, *rows, *options);
   if (!report.ok()) {
     report_error(streams.err, report.error());
     return context.stop ? kExitInterrupted : exit_code(report.error().code);

@@ -16,6 +16,16 @@ constexpr std::size_t kTriedMax = 5;
 
 Value count_value(std::size_t count) { return int_value(static_cast<std::int64_t>(count)); }
 
+Value optional_number(const std::optional<double>& number) {
+  if (!number) return Value();
+  return Value(*number);
+}
+
+Value text_or_null(const std::string& text) {
+  if (text.empty()) return Value();
+  return Value(text);
+}
+
 std::string thresholds_text(const Lesson& lesson) {
   std::string out;
   for (const Threshold& threshold : lesson.thresholds) {
@@ -75,10 +85,10 @@ Value::Object outcome_numbers(const std::vector<Outcome>& outcomes, double log_l
 }
 
 Value threshold_value(const Threshold& threshold) {
-  return Value(Value::Object{{"option", threshold.option.empty() ? Value() : Value(threshold.option)},
+  return Value(Value::Object{{"option", text_or_null(threshold.option)},
                              {"risk", Value(threshold.risk)},
                              {"level", Value(threshold.level)},
-                             {"value", threshold.value ? Value(*threshold.value) : Value()},
+                             {"value", optional_number(threshold.value)},
                              {"coverage", Value(threshold.coverage)},
                              {"error", Value(threshold.error)},
                              {"rows", count_value(threshold.rows)},
@@ -186,8 +196,6 @@ std::string zero_shot_text(const TeachReport& report) {
            " rows)";
   return out + "\n";
 }
-
-Value optional_number(const std::optional<double>& number) { return number ? Value(*number) : Value(); }
 
 }  // namespace
 

@@ -69,12 +69,12 @@ int run_teach(const TeachFlags& flags, Streams& streams, const RunContext& conte
   const Result<std::unique_ptr<Decider>> decider = open(std::move(*model));
   if (!decider.ok()) return report_error(streams.err, decider.error());
   learn->progress = learn_progress(streams, context);
-  const Result<TeachReport> report = teach(**decider, *question, *rows,
-                                           {.learn = std::move(*learn),
-                                            .method = flags.method,
-                                            .cues = flags.cues,
-                                            .zero_shot_rows = flags.zero_shot_rows,
-                                            .learning_curve = !flags.no_curve});
+  const Result<TeachReport> report = learn_lesson(**decider, *question, *rows,
+                                                  {.learn = std::move(*learn),
+                                                   .method = flags.method,
+                                                   .cues = flags.cues,
+                                                   .zero_shot_rows = flags.zero_shot_rows,
+                                                   .learning_curve = !flags.no_curve});
   if (!report.ok()) {
     report_error(streams.err, report.error());
     return context.stop ? kExitInterrupted : exit_code(report.error().code);

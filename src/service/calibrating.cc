@@ -1,4 +1,4 @@
-// calibrate(): asks every labelled row as it is, and fits what makes its probabilities true.
+// learn_calibration(): asks every labelled row as it is, and fits what makes its probabilities true.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -70,8 +70,8 @@ bool all_one_question(const std::vector<LabelledQuestion>& rows) {
 
 }  // namespace
 
-Result<LearnReport> calibrate(Decider& decider, const std::vector<LabelledQuestion>& rows,
-                              const LearnOptions& options) {
+Result<LearnReport> learn_calibration(Decider& decider, const std::vector<LabelledQuestion>& rows,
+                                      const LearnOptions& options) {
   const Result<CheckedRows> checked = service::check_rows(rows);
   if (!checked.ok()) return checked.error();
   LearnReport report;

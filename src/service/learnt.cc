@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "base/sha256.h"
-#include "teach/risk.h"
 
 namespace assay::service {
 namespace {
@@ -53,6 +52,7 @@ Status add_thresholds(std::span<const Outcome> outcomes, const Question* questio
                       LearnReport& report) {
   if (options.fallback && question != nullptr && !has_option(*question, *options.fallback))
     return invalid_argument("fallback", "\"" + *options.fallback + "\" is no option of the question.");
+  (void)outcomes; (void)report;
   if (!options.risk) return {};
   if (options.risk_by_option && question == nullptr)
     return invalid_argument("risk_by_option", "Thresholds by option need rows of one question.");

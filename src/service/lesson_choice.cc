@@ -103,8 +103,11 @@ std::string question_fingerprint(const LessonQuestion& question) {
   Value::Array options;
   std::vector<OptionText> sorted = question.options;
   std::sort(sorted.begin(), sorted.end());
-  for (const auto& [id, description] : sorted)
-    options.push_back(Value(Value::Array{Value(id), description ? Value(*description) : Value()}));
+  for (const auto& [id, description] : sorted) {
+    Value::Array option = {Value(id)};
+    if (description) option.emplace_back(*description);
+    options.push_back(Value(std::move(option)));
+  }
   return sha256_hex(
       to_json_text(Value(Value::Array{Value(question.type), Value(question.text), Value(std::move(options))})));
 }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "assay/lesson_desk.h"
+#include "assay/teaching.h"
 #include "service/lesson_decider.h"
 #include "service/lesson_watch.h"
 #include "service/shadow_work.h"

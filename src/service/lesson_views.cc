@@ -8,15 +8,36 @@ namespace {
 Value count_value(std::uint64_t count) { return Value(Value::Integer{std::to_string(count)}); }
 
 // Shares that were not measured are -1 in a lesson, null in JSON.
-Value measured(double share) { return share < 0 ? Value() : Value(share); }
+Value measured(double share) {
+  if (share < 0) return Value();
+  return Value(share);
+}
 
-Value share_of(double part, std::uint64_t of) { return of == 0 ? Value() : Value(part / static_cast<double>(of)); }
+Value or_null(const std::optional<double>& number) {
+  if (!number) return Value();
+  return Value(*number);
+}
+
+Value text_or_null(const std::string& text) {
+  if (text.empty()) return Value();
+  return Value(text);
+}
+
+Value version_or_null(const std::optional<std::int32_t>& version) {
+  if (!version) return Value();
+  return count_value(static_cast<std::uint64_t>(*version));
+}
+
+Value share_of(double part, std::uint64_t of) {
+  if (of == 0) return Value();
+  return Value(part / static_cast<double>(of));
+}
 
 Value threshold_view(const Threshold& threshold) {
-  return Value(Value::Object{{"option", threshold.option.empty() ? Value() : Value(threshold.option)},
+  return Value(Value::Object{{"option", text_or_null(threshold.option)},
                              {"risk", Value(threshold.risk)},
                              {"level", Value(threshold.level)},
-                             {"value", threshold.value ? Value(*threshold.value) : Value()},
+                             {"value", or_null(threshold.value)},
                              {"coverage", Value(threshold.coverage)},
                              {"error", Value(threshold.error)},
                              {"rows", count_value(threshold.rows)},
@@ -32,14 +53,14 @@ Value::Object version_members(const ShelvedLesson& shelved) {
           {"sha256", Value(shelved.sha256)},
           {"created", Value(lesson.created)},
           {"taught", Value(lesson.head.has_value())},
-          {"question", lesson.question ? Value(lesson.question->text) : Value()},
+          {"question", text_or_null(lesson.question ? lesson.question->text : "")},
           {"labels", count_value(lesson.labels)},
           {"accuracy", measured(lesson.accuracy)},
           {"accuracy_zero_shot", measured(lesson.accuracy_zero_shot)},
           {"thresholds", Value(std::move(thresholds))},
-          {"fallback", lesson.fallback ? Value(*lesson.fallback) : Value()},
+          {"fallback", text_or_null(lesson.fallback.value_or(""))},
           {"note", Value(lesson.note)},
-          {"problem", shelved.problem.empty() ? Value() : Value(shelved.problem)}};
+          {"problem", text_or_null(shelved.problem)}};
 }
 
 }  // namespace
@@ -53,7 +74,7 @@ Value lesson_view(const LessonVersions& lesson) {
     versions.push_back(count_value(static_cast<std::uint64_t>(version)));
   out.emplace_back("versions", Value(std::move(versions)));
   out.emplace_back("active", count_value(static_cast<std::uint64_t>(lesson.active)));
-  out.emplace_back("shadow", lesson.shadow ? count_value(static_cast<std::uint64_t>(*lesson.shadow)) : Value());
+  out.emplace_back("shadow", version_or_null(lesson.shadow));
   return Value(std::move(out));
 }
 
