@@ -186,7 +186,7 @@ class Rewriter {
     PackedShape part = shape;
     part.columns = std::min<std::int64_t>(std::int64_t{unit.panels_max} * kPanelColumns, shape.columns - column);
     const std::size_t packed_bytes = (part.bytes() + 63) / 64 * 64;
-    const std::size_t bytes = packed_bytes + static_cast<std::size_t>(shape.depth) * kPanelColumns * sizeof(float);
+    const std::size_t bytes = packed_bytes + slice_floats(*task.weights) * sizeof(float);
     if (bytes > memory_bytes) {
       memory.reset(static_cast<std::byte*>(std::aligned_alloc(64, bytes)));
       ASSAY_ASSERT(memory != nullptr);

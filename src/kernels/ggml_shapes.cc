@@ -5,6 +5,18 @@
 #include <algorithm>
 
 namespace assay::kernels {
+namespace {
+
+constexpr std::int32_t kSliceMax = 512;  // 16 rows of it as floats lie in the innermost cache
+
+// How much of the depth is unpacked at a time: whole groups and whole blocks of ggml's, or all of it.
+std::int32_t slice_of(const ggml_tensor& weights) {
+  const PackedShape shape = shape_of(weights);
+  const std::int32_t slice = std::min(shape.depth, kSliceMax / shape.group * shape.group);
+  return slice % ggml_blck_size(weights.type) == 0 ? slice : shape.depth;
+}
+
+}  // namespace
 
 bool can_pack(const ggml_tensor& weights) {
   switch (weights.type) {
@@ -61,19 +73,28 @@ PackedShape shape_of(const ggml_tensor& weights) {
   return shape;
 }
 
+std::size_t slice_floats(const ggml_tensor& weights) {
+  return static_cast<std::size_t>(slice_of(weights)) * kPanelColumns;
+}
+
 void pack_panels(const ggml_tensor& weights, std::int64_t panel, std::int64_t panels, const PackedWeights& into,
                  std::int64_t into_panel, float* floats) {
   const ggml_to_float_t to_floats = ggml_get_type_traits(weights.type)->to_float;
-  const std::int64_t depth = weights.ne[0];
+  const std::int32_t depth = into.shape.depth;
+  const std::int32_t slice = slice_of(weights);
   for (std::int64_t p = 0; p < panels; p++) {
     const std::int64_t column = (panel + p) * kPanelColumns;
     const auto columns = static_cast<std::int32_t>(std::min<std::int64_t>(kPanelColumns, weights.ne[1] - column));
-    for (std::int32_t i = 0; i < columns; i++) {
-      const auto* const row =
-          static_cast<const std::byte*>(weights.data) + static_cast<std::size_t>(column + i) * weights.nb[1];
-      to_floats(row, floats + i * depth, depth);
+    const auto* const rows =
+        static_cast<const std::byte*>(weights.data) + static_cast<std::size_t>(column) * weights.nb[1];
+    for (std::int32_t begin = 0; begin < depth; begin += slice) {
+      const std::int32_t count = std::min(slice, depth - begin);
+      const std::size_t at = ggml_row_size(weights.type, begin);
+      for (std::int32_t i = 0; i < columns; i++)
+        to_floats(rows + static_cast<std::size_t>(i) * weights.nb[1] + at, floats + std::ptrdiff_t{i} * slice, count);
+      pack_groups(floats, static_cast<std::size_t>(slice), columns, into, into_panel + p, begin / into.shape.group,
+                  count / into.shape.group);
     }
-    pack_panel(floats, columns, into, into_panel + p);
   }
 }
 

@@ -16,9 +16,10 @@ inline constexpr int kPackVersion = 1;
 // ggml.
 bool can_pack(const ggml_tensor& weights);
 PackedShape shape_of(const ggml_tensor& weights);
-// `panels` panels of the weights, from `panel` on, into those of `into` from `into_panel` on. `floats`: room for 16
-// rows.
+// `panels` panels of the weights, from `panel` on, into those of `into` from `into_panel` on. `floats`: room for
+// slice_floats().
 void pack_panels(const ggml_tensor& weights, std::int64_t panel, std::int64_t panels, const PackedWeights& into,
                  std::int64_t into_panel, float* floats);
+std::size_t slice_floats(const ggml_tensor& weights);
 
 }  // namespace assay::kernels

@@ -170,7 +170,7 @@ void pack_steps(Work& work, const std::function<void(float)>& progress) {
     const PackedWeights& packed = work.entries[at]->packed;
     const std::int64_t panel = (step - work.first_step[at]) * kStepPanels;
     const std::int64_t panels = std::min(kStepPanels, packed.shape.panels() - panel);
-    floats.resize(static_cast<std::size_t>(packed.shape.depth) * kPanelColumns);
+    floats.resize(slice_floats(tensor));
     pack_panels(tensor, panel, panels, packed, panel, floats.data());
     if (progress) progress(static_cast<float>(step + 1) / static_cast<float>(work.first_step.back()));
   }
