@@ -31,6 +31,10 @@ struct ModelOptions {
   bool option_head = true;
   bool extra_buffers = true;  // packed weights (faster); switched off by the start-up check when it crashes
   Packing packing = Packing::kAuto;
+  // With packing on: packed weights are kept in files here and mapped, so that a restart need not pack and processes
+  // share the pages; made when missing. Where it cannot be used, weights are packed in memory. Empty: always in memory.
+  std::string pack_cache_dir;
+  std::string file_sha256;  // of `path`, 64 hex digits, where the caller knows it; else computed where it is needed
   bool mmap = true;
   bool check_memory = true;  // refuse to load what the free memory cannot hold
   // Called with 0..1 while weights load; may be empty.

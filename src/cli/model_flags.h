@@ -21,6 +21,7 @@ struct ModelFlags {
   std::int32_t cache_tokens = ModelOptions{}.cache_tokens;
   bool option_head = ModelOptions{}.option_head;
   std::string packing = "auto";
+  std::string pack_cache;  // a folder
   bool no_extra_buffers = false;
   bool no_mmap = false;
   bool no_memory_check = false;

@@ -124,6 +124,7 @@ Result<LoadPlan> plan_load(const DeciderOptions& options) {
   if (plan.has_head) return plan;
   LoadRecord record = read_record(options, *facts);
   DeciderOptions tried = options;
+  tried.model.file_sha256 = record.now.model_sha256;
   const bool known = record.now.start_check_machine == checked_machine(options);
   if (known && !record.now.extra_buffers) {
     tried.model.extra_buffers = false;

@@ -81,6 +81,8 @@ void describe(const engine::LlamaModel& model, const engine::TemplateFacts& tmpl
   report.packing_unit = model.packing().unit;
   report.packed_bytes = model.packing().bytes;
   report.packing_seconds = model.packing().seconds;
+  report.pack_cache = model.packing().cache;
+  report.pack_cache_path = model.packing().cache_path;
   report.chat_template = tmpl.source;
   report.system_role = tmpl.system_role ? "kept" : "folded into the user turn";
   if (tmpl.source == "none") report.system_role = "none";
@@ -231,6 +233,7 @@ Result<std::unique_ptr<Decider>> open_decider(DeciderOptions options, const Shar
   ModelReport report = report_of_file(options, *facts);
   if (!facts->decision_head.empty()) return open_head(options, *facts, std::move(report));
   LoadRecord record = read_record(options, *facts);
+  options.model.file_sha256 = record.now.model_sha256;
   const bool is_shared = shared.model != nullptr;
   if (is_shared) {
     options.model.extra_buffers = shared.plan.extra_buffers;

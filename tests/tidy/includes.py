@@ -40,7 +40,7 @@ THIRD_PARTIES = {
     "Eigen": (r"Eigen/.*", (r"src/teach/.*\.cc",)),
     "base64": (r"base64\.hpp", (r"src/service/lesson_file\.cc",)),
     "SQLite": (r"sqlite3\.h", (r"src/store/\w+\.cc",)),
-    "hash": (r"hash/.*", (r"src/base/sha256\.cc",)),
+    "hash": (r"hash/.*", (r"src/base/(sha256|xxh3)\.cc",)),
     "spdlog or fmt": (r"(spdlog|fmt)/.*", (r"src/base/log\.cc",)),
     "CLI11": (r"CLI/.*", (r"src/cli/.*",)),
     "GoogleTest": (r"(gtest|gmock)/.*", (r".*_test\.cc", r"src/\w+/testing/.*", r"tests/.*")),
