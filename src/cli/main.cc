@@ -190,6 +190,7 @@ int run(const std::vector<std::string>& arguments) {
   }
   set_log_level(log_level(log_level_name(parsed->name, flags)));
   flags.serve.given = parsed->given;
+  flags.sagemaker.serve.given = parsed->settled;
   return run_command(parsed->name, flags, commands, streams);
 }
 

@@ -20,6 +20,7 @@ namespace {
 constexpr std::string_view kLlamaPrefix = "SM_LLAMA_CPP_";
 constexpr std::string_view kHuggingFacePrefix = "SM_LLAMACPP_";
 constexpr std::string_view kSemifPrefix = "SEMIF_";
+constexpr const char* kMultiModel = "SAGEMAKER_MULTI_MODEL";
 constexpr std::int64_t kPortMax = 65535;
 constexpr std::int64_t kIntMax = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t kMegabyte = std::int64_t{1024} * 1024;
@@ -246,6 +247,11 @@ Status Translator::sagemaker() {
     if (!checked.ok()) return checked.error();
     const std::int64_t megabytes = *checked == 0 ? kPayloadMegabytesMax : *checked;
     set("body-bytes-max", {std::to_string(megabytes * kMegabyte)}, "SAGEMAKER_MAX_PAYLOAD_IN_MB");
+  }
+  if (value_of(kMultiModel) != nullptr) {
+    const Result<bool> on = parse_switch(kMultiModel, *value_of(kMultiModel));
+    if (!on.ok()) return on.error();
+    out_.multi_model = *on;
   }
   constexpr const char* kSessions = "SAGEMAKER_ENABLE_STATEFUL_SESSIONS";
   if (value_of(kSessions) == nullptr) return {};

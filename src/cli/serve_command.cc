@@ -13,6 +13,7 @@
 
 #include "assay/build.h"
 #include "base/log.h"
+#include "cli/multi_model_files.h"
 #include "cli/serve_chat.h"
 #include "server/http_server.h"
 #include "server/llama_chat.h"
@@ -160,6 +161,15 @@ std::function<void(const std::string&, const std::string&)> teller(server::Llama
   return [child](const std::string& state, const std::string& payload) { child->tell(state, payload); };
 }
 
+// Says why a model could not be served, to a router as well.
+int report_load_error(std::ostream& err, const Error& error, const server::LlamaChild* child) {
+  const int code = report_error(err, error);
+  if (child == nullptr) return code;
+  if (error.code == ErrorCode::kOutOfMemory) return server::kChildOutOfMemory;
+  const bool is_model = error.code == ErrorCode::kUnsupportedModel || error.code == ErrorCode::kNotFound;
+  return is_model ? server::kChildBadModel : code;
+}
+
 // Loads: weights, chat's context, decisions' context.
 Status load(const ServeFlags& flags, DeciderOptions options, const ServeParts& parts, server::LlamaChild* child,
             Answering& out) {
@@ -207,7 +217,10 @@ int run_router(const ServeFlags& flags, Streams& streams, const Clock& clock, Si
   Result<std::vector<std::string>> keys = read_api_keys(flags);
   if (!keys.ok()) return report_error(streams.err, keys.error());
   for (const auto& [name, value] : flags.given) setenv(name.c_str(), value.c_str(), 1);
-  Result<std::unique_ptr<server::LlamaRouter>> router = server::LlamaRouter::open(words_for_llama(flags));
+  server::RouterOptions models;
+  if (flags.multi_model) models.find_files = find_multi_model_files;
+  Result<std::unique_ptr<server::LlamaRouter>> router =
+      server::LlamaRouter::open(words_for_llama(flags), std::move(models));
   if (!router.ok()) return report_error(streams.err, router.error());
 
   // Destroyed last, so that it bounds the end of everything below.
@@ -221,7 +234,7 @@ int run_router(const ServeFlags& flags, Streams& streams, const Clock& clock, Si
   server::Routes routes(decider, metrics, clock, route);
   signals.expect();
   (*listener)->set_ready(routes);
-  log_models((*router)->model_names());
+  if (!flags.multi_model) log_models((*router)->model_names());
   log_line(LogLevel::kInfo, "ready on " + (*listener)->address());
   if (Status started = (*router)->start(); !started.ok()) {
     (*router)->stop(0);
@@ -251,7 +264,7 @@ int run_model(const ServeFlags& flags, Streams& streams, const Clock& clock, Sig
 
   // Load, then answer.
   if (Status loaded = load(flags, std::move(*options), parts, child, answering); !loaded.ok()) {
-    return report_error(streams.err, loaded.error());
+    return report_load_error(streams.err, loaded.error(), child);
   }
   log_model(answering.decider->report());
   server::Metrics metrics;
@@ -290,7 +303,8 @@ int run_serve(const ServeFlags& given, Streams& streams, const Clock& clock, Sig
   answering.chat = std::move(chat).value();
   Result<ServeFlags> flags = with_llama_settings(given, answering.chat->settings());
   if (!flags.ok()) return report_error(streams.err, flags.error());
-  if (is_for_many_models(*flags, answering.chat->settings())) return run_router(*flags, streams, clock, signals);
+  if (flags->multi_model || is_for_many_models(*flags, answering.chat->settings()))
+    return run_router(*flags, streams, clock, signals);
   if (child != nullptr) flags = behind_router(std::move(*flags));
   if (Status found = find_model(*flags, *answering.chat); !found.ok()) return report_error(streams.err, found.error());
   return run_model(*flags, streams, clock, signals, parts, child.get(), answering);

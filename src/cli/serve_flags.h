@@ -44,6 +44,7 @@ struct ServeFlags {
   bool log_requests = false;         // a line of JSON on stdout for each request
   std::int64_t session_seconds = 0;  // sessions end when nobody used them for so long; 0: no sessions
   bool json_lines_all_or_none = false;
+  bool multi_model = false;  // SageMaker says which models to load (server/multi_model.h)
 };
 
 // The specs of all of the above; llama-server's flags come from whoever knows them (ForeignFlag). `flags` must outlive
