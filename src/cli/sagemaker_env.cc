@@ -135,6 +135,7 @@ class Translator {
   Status llama_variables(std::string_view prefix);
   Status llama_variable(const std::string& variable, const std::string& name, const std::string& value);
   Status switch_flag(const std::string& variable, const std::string& name, const std::string& value);
+  Status two_values(const std::string& variable, const std::string& name, const std::string& value);
   Status removed_flag(const std::string& variable, const std::string& name, const std::string& value);
   void value_flag(const std::string& variable, const std::string& name, const std::string& value);
   void layers(const std::string& variable, const std::string& value);
@@ -297,6 +298,7 @@ Status Translator::llama_variable(const std::string& variable, const std::string
     return {};
   }
   if (word == "false") return {};
+  if (*kind == LlamaFlagKind::kTwo) return two_values(variable, name, value);
   if (word == "true" || word.empty()) {
     warn(variable, "--" + name + " takes a value");
     return {};
@@ -316,6 +318,21 @@ Status Translator::switch_flag(const std::string& variable, const std::string& n
   } else {
     out_.llama_arguments.push_back("--" + name);
   }
+  return {};
+}
+
+// With a blank or a comma between them.
+Status Translator::two_values(const std::string& variable, const std::string& name, const std::string& value) {
+  std::vector<std::string> words(1);
+  for (const char c : value) {
+    const bool is_between = c == ' ' || c == ',' || c == '\t';
+    if (!is_between) words.back() += c;
+    if (is_between && !words.back().empty()) words.emplace_back();
+  }
+  if (words.back().empty()) words.pop_back();
+  if (words.size() != 2) return invalid_argument(variable, variable + ": --" + name + " takes two values");
+  out_.llama_arguments.push_back("--" + name);
+  out_.llama_arguments.insert(out_.llama_arguments.end(), words.begin(), words.end());
   return {};
 }
 

@@ -44,6 +44,8 @@ struct ServeFlags {
   bool log_requests = false;         // a line of JSON on stdout for each request
   std::int64_t session_seconds = 0;  // sessions end when nobody used them for so long; 0: no sessions
   bool json_lines_all_or_none = false;
+  std::string predict_path;  // of Vertex AI's protocol (server/vertex_front.h); empty: none
+  std::string health_path;   // one more for /health
   bool multi_model = false;  // SageMaker says which models to load (server/multi_model.h)
 };
 

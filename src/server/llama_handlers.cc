@@ -51,6 +51,9 @@ struct Exchange {
                 .files = {},
                 .should_stop = should_stop} {
     for (const auto& [name, value] : from.query) request.params.emplace(name, value);
+    for (const HttpFile& file : from.files) {
+      request.files[file.field] = {{file.content.begin(), file.content.end()}, file.name, file.content_type};
+    }
     const std::size_t colon = route.path.find(':');
     if (colon == std::string::npos) return;
     const std::size_t end = std::min(route.path.find('/', colon), route.path.size());
