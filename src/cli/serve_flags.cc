@@ -94,7 +94,8 @@ CommandSpec serve_command(ServeFlags& flags) {
   std::vector<OptionSpec>& out = spec.options;
   out.push_back(
       as_file(as_positional(text_option("GGUF", "", "The model, as --model names it", &flags.positional_model))));
-  out.push_back(text_option("host", "ADDRESS", "Address to listen on; 0.0.0.0: all", &flags.host));
+  out.push_back(
+      text_option("host", "ADDRESS", "Addresses to listen on, with commas between; 0.0.0.0: all", &flags.host));
   out.push_back(
       with_short_name(number_option("port", "N", "Port to listen on; 0: any free one", &flags.port, 0, 65535), "p"));
   add_http_options(out, flags);

@@ -25,6 +25,7 @@ enum class RouteKind {
   kAsyncReply,
   kExecutionParameters,  // for batch transform
   kOip,                  // Open Inference Protocol (oip.h)
+  kVertex,               // Vertex AI's prediction protocol (vertex_front.h)
 };
 
 // A path that this server knows and the method it takes ("GET" or "POST"; HEAD goes where GET goes). A part of it in

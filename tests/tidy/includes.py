@@ -25,7 +25,7 @@ JOINT = "src/cli/main.cc"
 
 # Third parties: how their headers are spelt, and the files that may include them.
 THIRD_PARTIES = {
-    "llama.cpp": (r"(llama|llama-cpp|gguf|chat|common|sampling|arg|log|speculative|ngram-\w+|fit)\.h|ggml[\w-]*\.h"
+    "llama.cpp": (r"(llama|llama-cpp|gguf|chat|common|preset|sampling|arg|log|speculative|ngram-\w+|fit)\.h|ggml[\w-]*\.h"
                   r"|mtmd[\w-]*\.h|server-[\w-]+\.h|(jinja|llama\.cpp)/.*",
                   (r"src/engine/llama_\w+\.cc", r"src/server/llama_\w+\.cc", r"src/kernels/ggml_\w+\.cc", r"bench/.*")),
     "cpp-httplib": (r"cpp-httplib/.*", (r"src/server/http_(server|protocol)\.cc",)),
