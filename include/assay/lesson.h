@@ -46,15 +46,17 @@ struct Threshold {
   std::size_t rows_missing = 0;  // about how many more are needed where `value` is absent; 0: more would not help
 };
 
-// A linear head: score_k = bias_k + sum_d weights[k * width + d] * (x_d - mean_d) * scale_d, with x the cues' hidden
-// states one behind another; then log-softmax, and where prior_weight is not 0, plus prior_weight times the log of the
-// zero-shot probability. Options without labels have the zero-shot probability alone.
+// A linear head: score_k = bias_k + sum_d weights[k * width + d] * z_d, with z_d = (x_d - mean_d) * scale_d and x the
+// cues' hidden states one behind another; where `normalised`, z is divided by its root mean square before (and left as
+// it is where that is 0). Then log-softmax, and where prior_weight is not 0, plus prior_weight times the log of the
+// zero-shot probability. Options without labels have the zero-shot probability alone (teach/apply.h has the formulas).
 struct LinearHead {
   std::string method;                // "lda" or "ridge"
   double regularisation = 0;         // shrinkage of lda, lambda of ridge
   std::vector<std::string> cues;     // texts with "{state}" in them (and maybe "{question}")
   std::size_t width = 0;             // numbers in x
   std::vector<float> mean, scale;    // width numbers each
+  bool normalised = false;           // whether only the direction of z counts
   std::vector<float> weights;        // options with labels * width numbers
   std::vector<float> bias;           // one for each option with labels
   std::vector<std::size_t> options;  // which option each row of weights is for, rising

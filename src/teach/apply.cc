@@ -5,6 +5,7 @@
 #include <limits>
 #include <string>
 
+#include "base/assert.h"
 #include "decision/readout.h"
 #include "teach/isotonic.h"
 
@@ -48,7 +49,8 @@ Status check_sizes(const LinearHead& head, std::size_t option_count) {
 }
 
 // sum_d a_d * b_d, in four sums whose order is fixed: number d goes to sum d % 4.
-double dot(std::span<const double> a, const float* b) {
+template <typename Number>
+double dot(std::span<const double> a, const Number* b) {
   double sums[4] = {0, 0, 0, 0};
   std::size_t d = 0;
   for (; d + 4 <= a.size(); d += 4) {
@@ -63,6 +65,11 @@ std::vector<double> linear_scores(const LinearHead& head, std::span<const float>
   std::vector<double> z(head.width);
   for (std::size_t d = 0; d < head.width; d++) {
     z[d] = (static_cast<double>(x[d]) - static_cast<double>(head.mean[d])) * static_cast<double>(head.scale[d]);
+  }
+  if (head.normalised) {
+    const double mean_square = dot(z, z.data()) / static_cast<double>(head.width);
+    const double factor = mean_square > 0 ? 1 / std::sqrt(mean_square) : 1;
+    for (double& value : z) value *= factor;
   }
   std::vector<double> scores(head.options.size());
   for (std::size_t k = 0; k < scores.size(); k++) {
@@ -86,20 +93,6 @@ Result<std::vector<double>> zero_shot_of(std::span<const double> log_probs) {
   }
   subtract(out, decision::log_sum_exp(out));
   return out;
-}
-
-// The second part of head_scores(): `g` comes as h.
-std::vector<double> joined_with_zero_shot(const LinearHead& head, std::vector<double> g, std::vector<double> scores) {
-  std::vector<double> labelled;
-  for (const std::size_t option : head.options) labelled.push_back(scores[option]);
-  if (head.prior_weight != 0) {
-    for (std::size_t k = 0; k < g.size(); k++) g[k] += head.prior_weight * labelled[k];
-    subtract(g, decision::log_sum_exp(g));
-  }
-  // With labels for all options, L's share is 1.
-  const double share = labelled.size() == scores.size() ? 0.0 : decision::log_sum_exp(labelled);
-  for (std::size_t k = 0; k < g.size(); k++) scores[head.options[k]] = g[k] + share;
-  return scores;
 }
 
 // The best option stays the best where rounding or equal values would let another one pass.
@@ -153,11 +146,30 @@ Result<std::vector<double>> head_scores(const LinearHead& head, std::span<const 
       return Error{ErrorCode::kNonfiniteLogits, "the head's score of an option is not a finite number", ""};
     }
   }
-  subtract(scores, decision::log_sum_exp(scores));
-  if (!needs_zero_shot) return scores;
-  auto zero_shot = zero_shot_of(zero_shot_log_probs);
-  if (!zero_shot) return zero_shot.error();
-  return joined_with_zero_shot(head, std::move(scores), std::move(*zero_shot));
+  if (!needs_zero_shot) {
+    subtract(scores, decision::log_sum_exp(scores));
+    return scores;
+  }
+  return joined_scores(head.options, scores, head.prior_weight, zero_shot_log_probs);
+}
+
+Result<std::vector<double>> joined_scores(std::span<const std::size_t> options, std::span<const double> scores,
+                                          double prior_weight, std::span<const double> zero_shot_log_probs) {
+  ASSAY_ASSERT(!options.empty() && options.size() == scores.size() && options.back() < zero_shot_log_probs.size());
+  auto out = zero_shot_of(zero_shot_log_probs);
+  if (!out) return out;
+  std::vector<double> labelled;
+  for (const std::size_t option : options) labelled.push_back((*out)[option]);
+  std::vector<double> g(scores.begin(), scores.end());
+  subtract(g, decision::log_sum_exp(g));
+  if (prior_weight != 0) {
+    for (std::size_t k = 0; k < g.size(); k++) g[k] += prior_weight * labelled[k];
+    subtract(g, decision::log_sum_exp(g));
+  }
+  // With labels for all options, L's share is 1.
+  const double share = labelled.size() == out->size() ? 0.0 : decision::log_sum_exp(labelled);
+  for (std::size_t k = 0; k < g.size(); k++) (*out)[options[k]] = g[k] + share;
+  return out;
 }
 
 Result<std::vector<double>> calibrated(const Calibration& calibration, std::span<const double> scores) {

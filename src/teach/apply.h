@@ -44,6 +44,13 @@ Status check_calibration(const Calibration& calibration);
 Result<std::vector<double>> head_scores(const LinearHead& head, std::span<const float> x, std::size_t option_count,
                                         std::span<const double> zero_shot_log_probs);
 
+// The second half of head_scores(): `scores` are the head's, one for each of `options` (rising). With a prior weight of
+// 0 and labels for all options it is the log-softmax of the scores. REQUIRES: at least one option, finite scores, an
+// option's zero-shot log probability for each option of the question. Errors: kNonfiniteLogits for a NaN or plus
+// infinity in the zero-shot log probabilities.
+Result<std::vector<double>> joined_scores(std::span<const std::size_t> options, std::span<const double> scores,
+                                          double prior_weight, std::span<const double> zero_shot_log_probs);
+
 // Probabilities in the order of the scores: softmax(scores / temperature), and then, where there are knots, with k the
 // best option and c its probability,
 //

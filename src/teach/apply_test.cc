@@ -84,6 +84,16 @@ TEST(HeadScores, AddUpEveryNumberOfALongState) {
   EXPECT_NEAR(scores[0] - scores[1], 0.066, 1e-8);  // 0.001 * (1 + ... + 11)
 }
 
+TEST(HeadScores, SeeTheDirectionAloneWhereTheHeadIsNormalised) {
+  LinearHead head = two_numbers({0, 1});
+  head.normalised = true;
+  // z = (3, 4) has the root mean square 5 / sqrt 2.
+  const auto scores = scores_of(head, {3, 4}, 2);
+  EXPECT_NEAR(scores[1] - scores[0], std::sqrt(2.0) / 5, 1e-15);
+  EXPECT_NEAR(scores_of(head, {30, 40}, 2)[0], scores[0], 1e-15);
+  EXPECT_NEAR(scores_of(head, {0, 0}, 2)[0], std::log(0.5), 1e-15);
+}
+
 TEST(HeadScores, TakeThePriorInByItsWeight) {
   LinearHead head = two_numbers({0, 1});
   const auto zero_shot = logs({0.1, 0.9});
