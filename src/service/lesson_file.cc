@@ -245,6 +245,7 @@ Json head_json(const LinearHead& head) {
           {"regularisation", head.regularisation},
           {"cues", head.cues},
           {"width", head.width},
+          {"normalised", head.normalised},
           {"options", head.options},
           {"prior_weight", head.prior_weight},
           {"mean", packed(head.mean)},
@@ -274,6 +275,9 @@ LinearHead head_from(const Json& json, const std::string& path, const LessonQues
     head.options.push_back(option);
   }
   if (options.empty()) fail(reader.at("options"), "must have an option");
+  const Json& normalised = reader.need("normalised");
+  if (!normalised.is_boolean()) fail(reader.at("normalised"), "must be true or false");
+  head.normalised = normalised.get<bool>();
   head.prior_weight = reader.number("prior_weight", 0, 1);
   head.mean = reader.floats("mean", head.width);
   head.scale = reader.floats("scale", head.width);
