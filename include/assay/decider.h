@@ -72,6 +72,7 @@ struct ModelReport {
   Layout layout = Layout::kStateFirst;  // what kAuto means
   bool deterministic = false;  // the same request gives the same bits, whatever else runs (docs/determinism.md)
   std::string determinism;     // how that is known, or what is in the way
+  bool decides = true;         // false: decisions are refused, whatever else the server does with the model
 };
 
 // Thread-safe. decide() blocks the calling thread until its answer is there; one engine thread computes.

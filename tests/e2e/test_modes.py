@@ -341,7 +341,7 @@ class VertexTest(unittest.TestCase):
         self.assertEqual(self.ask({"instances": []}, Authorization="Bearer no").status, 401)
         for body in ({}, {"instances": 1}, []):
             self.assertEqual(self.ask(body).status, 400)
-        self.assertEqual(self.server.get("/ask").status, 401)
+        self.assertEqual(self.server.get("/ask").status, 405)
 
     def test_a_port_that_is_none_ends_the_start(self):
         result = harness.run("serve", harness.tiny("tiny-attention"), AIP_MODE="PREDICTION", AIP_HTTP_PORT="many")
