@@ -27,8 +27,10 @@ test: ## Lint, build and run every test, the sanitizers' and the fuzzers' too
 	tools/setup --dev
 	tools/run_tests
 
-soak: build ## Look for changed bits under load on every model that is there, and fuzz for ten minutes a target
+soak: build ## Look for changed bits under load, kill the store of decisions, and fuzz for ten minutes a target
 	tests/soak/soak.py
+	cmake --build build/release -j $(JOBS) --target assay_feedback_kill_tool
+	tests/soak/feedback_kill.py --rounds 1000
 	tools/setup --dev
 	ASSAY_TEST_PARTS=fuzz ASSAY_FUZZ_SECONDS=600 tools/run_tests
 

@@ -66,7 +66,7 @@ find_package(Eigen3 3.4 REQUIRED NO_MODULE)
 # SQLite goes into the binary where its archive is there, so that a copied binary needs no library of it.
 find_library(ASSAY_SQLITE NAMES libsqlite3.a sqlite3 REQUIRED)
 assay_room(teach assay_decision)
-assay_room(store assay_base)
+assay_room(store assay_decision)
 foreach(room teach store)
   get_target_property(kind assay_${room} TYPE)
   if(NOT kind STREQUAL "INTERFACE_LIBRARY")

@@ -19,6 +19,12 @@ target_link_libraries(assay_golden_test PRIVATE assay_server assay_decision GTes
 target_compile_definitions(assay_golden_test PRIVATE ASSAY_SOURCE_DIR="${CMAKE_CURRENT_SOURCE_DIR}")
 add_test(NAME semif_prompt COMMAND assay_golden_test)
 
+# make soak has more rounds.
+add_executable(assay_feedback_kill_tool tests/feedback_kill_tool.cc)
+target_link_libraries(assay_feedback_kill_tool PRIVATE assay_store)
+add_test(NAME feedback_kill COMMAND python3 "${CMAKE_CURRENT_SOURCE_DIR}/tests/soak/feedback_kill.py"
+  --rounds 30 --tool $<TARGET_FILE:assay_feedback_kill_tool>)
+
 if(ASSAY_LLAMA)
   add_test(NAME tidy COMMAND python3 "${CMAKE_CURRENT_SOURCE_DIR}/tests/tidy/tidy.py" "${CMAKE_CURRENT_SOURCE_DIR}")
   add_test(NAME tidy_rules COMMAND python3 "${CMAKE_CURRENT_SOURCE_DIR}/tests/tidy/tidy_test.py")

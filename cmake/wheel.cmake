@@ -5,7 +5,7 @@ set(ASSAY_BENCH OFF CACHE BOOL "" FORCE)
 
 # The libraries that the system has to bring, with the names that Debian gives them.
 set(assay_missing "")
-foreach(pair "CLI11;libcli11-dev" "fmt;libfmt-dev" "spdlog;libspdlog-dev" "ZLIB;zlib1g-dev")
+foreach(pair "CLI11;libcli11-dev" "fmt;libfmt-dev" "spdlog;libspdlog-dev" "ZLIB;zlib1g-dev" "SQLite3;libsqlite3-dev" "Eigen3;libeigen3-dev")
   list(GET pair 0 package)
   find_package(${package} QUIET)
   if(NOT ${package}_FOUND)

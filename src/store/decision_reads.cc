@@ -1,0 +1,179 @@
+// Pages and not one long read: between two of them the log can be emptied, and what is forgotten meanwhile is gone.
+
+#include "store/decision_reads.h"
+
+#include <limits>
+
+#include "store/answer_columns.h"
+
+namespace assay::store {
+namespace {
+
+constexpr const char* kDecisionColumns =
+    "n, id, time_ms, state_sha256, state, allowed_mass, receipt_model, receipt_build, receipt_settings, "
+    "receipt_tokens, receipt_scores";
+
+DecisionRecord decision_of(const Query& query) {
+  DecisionRecord out{.id = query.text(1),
+                     .time_ms = query.integer(2),
+                     .state = query.text(4),
+                     .state_sha256 = query.text(3),
+                     .allowed_mass = query.integer(5) != 0,
+                     .receipt = std::nullopt,
+                     .answers = {}};
+  if (!query.is_null(6)) {
+    out.receipt = Receipt{.model = query.text(6),
+                          .build = query.text(7),
+                          .settings = query.text(8),
+                          .tokens = query.text(9),
+                          .scores = query.text(10)};
+  }
+  return out;
+}
+
+Status read_answers(Database& database, std::int64_t decision, ChoiceReader& choices, DecisionRecord& out) {
+  static const std::string kSql = std::string("SELECT ") + kAnswerColumns +
+                                  " FROM answer a JOIN question q ON q.n = a.question "
+                                  "LEFT JOIN feedback f ON f.answer = a.n WHERE a.decision = ?1 ORDER BY a.n";
+  Query query(database, kSql.c_str());
+  query.bind_integer(1, decision);
+  for (;;) {
+    const Result<bool> row = query.next();
+    if (!row.ok()) return row.error();
+    if (!*row) return {};
+    Result<AnswerRecord> answer = answer_of(database, query, choices);
+    if (!answer.ok()) return answer.error();
+    out.answers.push_back(std::move(*answer));
+  }
+}
+
+// Every condition has an index of its own behind it: answers of one question, or those with feedback, or all.
+std::string rows_sql(const AnswerFilter& filter) {
+  std::string sql = std::string("SELECT ") + kAnswerColumns + ", d.id, d.time_ms, d.state, d.state_sha256 FROM ";
+  sql += filter.labelled_only ? "feedback f CROSS JOIN answer a ON a.n = f.answer "
+                              : "answer a LEFT JOIN feedback f ON f.answer = a.n ";
+  sql += "JOIN question q ON q.n = a.question JOIN decision d ON d.n = a.decision WHERE ";
+  sql += filter.labelled_only ? "f.answer" : "a.n";
+  sql += filter.newest_first ? " < ?1" : " > ?1";
+  if (!filter.fingerprint.empty()) sql += " AND a.question = (SELECT n FROM question WHERE fingerprint = ?3)";
+  sql += filter.labelled_only ? " ORDER BY f.answer" : " ORDER BY a.n";
+  sql += filter.newest_first ? " DESC LIMIT ?2" : " LIMIT ?2";
+  return sql;
+}
+
+Result<std::vector<std::size_t>> labelled_by_option(Database& database, std::int64_t question, std::size_t options) {
+  std::vector<std::size_t> out(options, 0);
+  Query query(database,
+              "SELECT f.place, count(*) FROM answer a JOIN feedback f ON f.answer = a.n WHERE a.question = ?1 "
+              "GROUP BY f.place");
+  query.bind_integer(1, question);
+  for (;;) {
+    const Result<bool> row = query.next();
+    if (!row.ok()) return row.error();
+    if (!*row) return out;
+    const std::int64_t place = query.integer(0);
+    if (place < 0 || static_cast<std::uint64_t>(place) >= options) return damaged(database, "a label is no option");
+    out[static_cast<std::size_t>(place)] = static_cast<std::size_t>(query.integer(1));
+  }
+}
+
+Result<QuestionCount> count_of(Database& database, const Query& query, ChoiceReader& choices) {
+  const Result<QuestionType> type = stored_type(database, query.text(2));
+  if (!type.ok()) return type.error();
+  Result<std::vector<Option>> options = choices.options(query.integer(0));
+  if (!options.ok()) return options.error();
+  Result<std::vector<std::size_t>> by_option = labelled_by_option(database, query.integer(0), options->size());
+  if (!by_option.ok()) return by_option.error();
+  QuestionCount out{.fingerprint = query.text(1),
+                    .type = *type,
+                    .question = query.text(3),
+                    .options = std::move(*options),
+                    .answers = static_cast<std::size_t>(query.integer(4)),
+                    .labelled_by_option = std::move(*by_option)};
+  for (const std::size_t count : out.labelled_by_option) out.labelled += count;
+  return out;
+}
+
+}  // namespace
+
+Result<std::optional<DecisionRecord>> find_decision(Database& database, const std::string& id) {
+  static const std::string kSql = std::string("SELECT ") + kDecisionColumns + " FROM decision WHERE id = ?1";
+  Query query(database, kSql.c_str());
+  const Result<bool> row = query.bind_text(1, id).next();
+  if (!row.ok()) return row.error();
+  if (!*row) return std::optional<DecisionRecord>();
+  DecisionRecord out = decision_of(query);
+  ChoiceReader choices(database);
+  if (Status read = read_answers(database, query.integer(0), choices, out); !read.ok()) return read.error();
+  return std::optional<DecisionRecord>(std::move(out));
+}
+
+Result<std::vector<AnswerRow>> answer_rows(Database& database, const AnswerFilter& filter,
+                                           std::optional<std::int64_t> after, std::size_t rows_max) {
+  const std::int64_t start =
+      filter.newest_first ? std::numeric_limits<std::int64_t>::max() : std::numeric_limits<std::int64_t>::min();
+  const std::string sql = rows_sql(filter);
+  Query query(database, sql.c_str());
+  query.bind_integer(1, after.value_or(start)).bind_integer(2, static_cast<std::int64_t>(rows_max));
+  if (!filter.fingerprint.empty()) query.bind_text(3, filter.fingerprint);
+  ChoiceReader choices(database);
+  std::vector<AnswerRow> out;
+  for (;;) {
+    const Result<bool> row = query.next();
+    if (!row.ok()) return row.error();
+    if (!*row) return out;
+    Result<AnswerRecord> answer = answer_of(database, query, choices);
+    if (!answer.ok()) return answer.error();
+    out.push_back({.place = query.integer(0),
+                   .decision_id = query.text(kAnswerColumnCount),
+                   .time_ms = query.integer(kAnswerColumnCount + 1),
+                   .state = query.text(kAnswerColumnCount + 2),
+                   .state_sha256 = query.text(kAnswerColumnCount + 3),
+                   .answer = std::move(*answer)});
+  }
+}
+
+Result<std::vector<std::pair<std::int64_t, DecisionRecord>>> decisions_after(Database& database,
+                                                                             std::optional<std::int64_t> after,
+                                                                             std::size_t rows_max) {
+  static const std::string kSql =
+      std::string("SELECT ") + kDecisionColumns + " FROM decision WHERE n > ?1 ORDER BY n LIMIT ?2";
+  Query query(database, kSql.c_str());
+  query.bind_integer(1, after.value_or(std::numeric_limits<std::int64_t>::min()));
+  query.bind_integer(2, static_cast<std::int64_t>(rows_max));
+  ChoiceReader choices(database);
+  std::vector<std::pair<std::int64_t, DecisionRecord>> out;
+  for (;;) {
+    const Result<bool> row = query.next();
+    if (!row.ok()) return row.error();
+    if (!*row) return out;
+    DecisionRecord record = decision_of(query);
+    if (Status read = read_answers(database, query.integer(0), choices, record); !read.ok()) return read.error();
+    out.emplace_back(query.integer(0), std::move(record));
+  }
+}
+
+Result<std::vector<QuestionCount>> question_counts(Database& database) {
+  Query query(database,
+              "SELECT q.n, q.fingerprint, q.type, q.text, (SELECT count(*) FROM answer a WHERE a.question = q.n) "
+              "FROM question q ORDER BY q.n");
+  ChoiceReader choices(database);
+  std::vector<QuestionCount> out;
+  for (;;) {
+    const Result<bool> row = query.next();
+    if (!row.ok()) return row.error();
+    if (!*row) return out;
+    Result<QuestionCount> count = count_of(database, query, choices);
+    if (!count.ok()) return count.error();
+    out.push_back(std::move(*count));
+  }
+}
+
+Result<std::optional<std::string>> find_bytes(Database& database, const std::string& key) {
+  Query query(database, "SELECT bytes FROM bytes WHERE key = ?1");
+  const Result<bool> row = query.bind_text(1, key).next();
+  if (!row.ok()) return row.error();
+  return *row ? std::optional<std::string>(query.bytes(0)) : std::optional<std::string>();
+}
+
+}  // namespace assay::store

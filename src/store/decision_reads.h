@@ -1,0 +1,42 @@
+#pragma once
+// Reading the store's tables. What stands there and cannot have been written by insert_decision() is kIo: a damaged
+// file.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "assay/error.h"
+#include "store/database.h"
+#include "store/decision_record.h"
+
+namespace assay::store {
+
+// Which answers, and in what order.
+struct AnswerFilter {
+  std::string fingerprint;     // of one question; empty: any
+  bool labelled_only = false;  // somebody has said what was right
+  bool newest_first = false;   // else the oldest come first
+};
+
+Result<std::optional<DecisionRecord>> find_decision(Database& database, const std::string& id);
+
+// At most rows_max answers behind `after` in the filter's order: with the place of the last one the next page begins.
+// Nothing: from the beginning.
+Result<std::vector<AnswerRow>> answer_rows(Database& database, const AnswerFilter& filter,
+                                           std::optional<std::int64_t> after, std::size_t rows_max);
+
+// At most rows_max decisions behind `after` in the order of arrival, each with its place. Nothing: from the beginning.
+Result<std::vector<std::pair<std::int64_t, DecisionRecord>>> decisions_after(Database& database,
+                                                                             std::optional<std::int64_t> after,
+                                                                             std::size_t rows_max);
+
+// In the order in which they were first asked.
+Result<std::vector<QuestionCount>> question_counts(Database& database);
+
+Result<std::optional<std::string>> find_bytes(Database& database, const std::string& key);
+
+}  // namespace assay::store
