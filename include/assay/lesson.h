@@ -127,5 +127,7 @@ struct SavedLesson {
   std::int32_t version = 1;
 };
 Result<SavedLesson> save_lesson(const std::string& folder, const Lesson& lesson);
+// Where a folder keeps a lesson's labelled rows, if it does: a line of {"state": …, "expected": id} for each.
+std::string lesson_rows_path(const std::string& folder, const std::string& name);
 
 }  // namespace assay

@@ -2,6 +2,7 @@
 // What a server does with lessons beside answering: feedback, new versions, roll back, shadows, health.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -77,7 +78,9 @@ struct LessonOptions {
   std::string folder;          // of lessons; empty: there are none, and none can come
   std::string decisions_path;  // the file of decisions and feedback; empty: "decisions.sqlite" in the folder
   Keep keep = Keep::kHashes;   // of decisions; texts are what a head is taught from, and what people wrote
-  double false_alarm_rate = 0.01;  // of the test for drift, over a lesson version's whole life
+  // Reads JSON text, for states that were stored; empty: LessonDesk::fit() cannot teach.
+  std::function<Result<Value>(const std::string& text)> parse_json = {};
+  double false_alarm_rate = 0.01;           // of the test for drift, over a lesson version's whole life
   std::size_t shadow_agreement_rows = 200;  // promotion: so many answers were compared,
   double shadow_agreement = 0.9;            // and this share was the same
 };

@@ -59,7 +59,8 @@ struct DeciderOptions {
   std::size_t answer_cache_entries = 0;  // whole replies kept for requests that come again; 0: off
   std::string snapshots_dir;             // prefixes computed before (assay warm) are read from here; empty: none
   bool write_snapshots = false;          // each kept prefix is written there as soon as it is computed
-  // A folder of lessons (docs/lessons.md) that open() puts on top; empty: none. TaughtDecider (lesson_desk.h) does more.
+  // A folder of lessons (docs/lessons.md) that open() puts on top; empty: none. TaughtDecider (lesson_desk.h) does
+  // more.
   std::string lessons_dir;
   std::size_t prior_cache_tokens = 262144;  // bound of the cache of option priors, in tokens of its keys
   bool readout_check = true;                // run (or read the stored result of) the built-in check at load

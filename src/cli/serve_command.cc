@@ -24,6 +24,7 @@
 #include "server/routes.h"
 #include "server/shutdown.h"
 #include "server/sleeping_decider.h"
+#include "server/wire_json.h"
 
 namespace assay::cli {
 namespace {
@@ -233,8 +234,9 @@ Status load(const ServeFlags& flags, DeciderOptions options, const ServeParts& p
 
 // Lessons on top of the decider, where they are asked for; nullptr: they are not.
 Result<LessonDesk*> put_on_lessons(const ServeFlags& flags, Answering& answering) {
-  const std::optional<LessonOptions> options = serve_lesson_options(flags);
+  std::optional<LessonOptions> options = serve_lesson_options(flags);
   if (!options) return static_cast<LessonDesk*>(nullptr);
+  options->parse_json = [](const std::string& text) { return server::parse_json(text); };
   Result<std::unique_ptr<TaughtDecider>> taught = TaughtDecider::open(std::move(answering.decider), *options);
   if (!taught.ok()) return taught.error();
   LessonDesk* const desk = &(*taught)->desk();

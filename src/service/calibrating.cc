@@ -62,10 +62,13 @@ Status fit(const std::vector<Asked>& asked, const LearnOptions& options, LearnRe
   return {};
 }
 
+// Also in the order of the options, so that a place means the same in all rows.
 bool all_one_question(const std::vector<LabelledQuestion>& rows) {
-  const std::string first = service::question_fingerprint(rows.front().question);
-  return std::all_of(rows.begin(), rows.end(),
-                     [&](const LabelledQuestion& row) { return service::question_fingerprint(row.question) == first; });
+  const LessonQuestion first = service::lesson_question(rows.front().question);
+  return std::all_of(rows.begin(), rows.end(), [&](const LabelledQuestion& row) {
+    const LessonQuestion other = service::lesson_question(row.question);
+    return other.text == first.text && other.type == first.type && other.options == first.options;
+  });
 }
 
 }  // namespace

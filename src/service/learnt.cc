@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/sha256.h"
+#include "teach/risk.h"
 
 namespace assay::service {
 namespace {
@@ -52,10 +53,23 @@ Status add_thresholds(std::span<const Outcome> outcomes, const Question* questio
                       LearnReport& report) {
   if (options.fallback && question != nullptr && !has_option(*question, *options.fallback))
     return invalid_argument("fallback", "\"" + *options.fallback + "\" is no option of the question.");
-  (void)outcomes; (void)report;
   if (!options.risk) return {};
   if (options.risk_by_option && question == nullptr)
     return invalid_argument("risk_by_option", "Thresholds by option need rows of one question.");
+  teach::RiskSettings settings{
+      .risk = *options.risk, .level = options.level, .by_option = options.risk_by_option, .options = {}};
+  if (question != nullptr) {
+    for (const Option& option : question->options) settings.options.push_back(option.id);
+  }
+  std::vector<teach::RiskRow> rows;
+  for (const Outcome& outcome : outcomes) {
+    rows.push_back({.confidence = std::min(1.0, outcome.probabilities[outcome.predicted]),
+                    .answered = question != nullptr ? outcome.predicted : 0,
+                    .right = outcome.predicted == outcome.expected});
+  }
+  Result<std::vector<Threshold>> found = teach::find_thresholds(rows, settings);
+  if (!found.ok()) return found.error();
+  report.lesson.thresholds = std::move(found).value();
   return {};
 }
 

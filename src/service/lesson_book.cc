@@ -226,6 +226,10 @@ Status LessonBook::set_shadow(const std::string& name, std::optional<std::int32_
 
 namespace assay {
 
+std::string lesson_rows_path(const std::string& folder, const std::string& name) {
+  return (std::filesystem::path(folder) / (name + ".rows.jsonl")).string();
+}
+
 Result<SavedLesson> save_lesson(const std::string& folder, const Lesson& lesson) {
   const Result<std::unique_ptr<service::LessonBook>> book = service::LessonBook::open(folder, lesson.model_sha256);
   if (!book.ok()) return book.error();
