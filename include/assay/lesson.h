@@ -52,7 +52,7 @@ struct Threshold {
 // zero-shot probability. Options without labels have the zero-shot probability alone (teach/apply.h has the formulas).
 struct LinearHead {
   std::string method;                // "lda" or "ridge"
-  double regularisation = 0;         // shrinkage of lda, lambda of ridge
+  double regularisation = 0;         // shrinkage of lda; lambda / width of ridge
   std::vector<std::string> cues;     // texts with "{state}" in them (and maybe "{question}")
   std::size_t width = 0;             // numbers in x
   std::vector<float> mean, scale;    // width numbers each
