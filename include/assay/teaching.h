@@ -76,8 +76,8 @@ struct TriedHead {
   std::string method;
   double regularisation = 0;
   std::vector<std::string> cues;
-  double prior_weight = 0;
-  double accuracy = 0;  // cross-validated
+  double log_loss = 0;  // of rows left out; the smallest wins
+  double accuracy = 0;  // of the same
 };
 
 struct TeachReport {

@@ -158,14 +158,15 @@ std::string lines_html(const std::string& title, const std::string& text) {
 std::string head_text(const TriedHead& head) {
   std::string cues;
   for (const std::string& cue : head.cues) cues += (cues.empty() ? "" : " + ") + to_json_text(Value(cue));
-  return head.method + " " + fixed(head.regularisation, 3) + ", prior " + fixed(head.prior_weight, 2) + ", " + cues;
+  return head.method + " " + fixed(head.regularisation, 3) + ", " + cues;
 }
 
 std::string tried_text(const TeachReport& report) {
-  std::vector<std::vector<std::string>> rows = {{"accuracy", "head, cross-validated"}};
+  std::vector<std::vector<std::string>> rows = {{"log-loss", "accuracy", "head, on rows left out"}};
   for (std::size_t i = 0; i < std::min(kTriedMax, report.tried.size()); i++)
-    rows.push_back({fixed(report.tried[i].accuracy, 3), head_text(report.tried[i])});
-  return text_table({Align::kLeft, Align::kLeft}, rows);
+    rows.push_back(
+        {fixed(report.tried[i].log_loss, 3), fixed(report.tried[i].accuracy, 3), head_text(report.tried[i])});
+  return text_table({Align::kLeft, Align::kLeft, Align::kLeft}, rows);
 }
 
 std::string curve_text(const TeachReport& report) {
@@ -231,7 +232,7 @@ Value teach_value(const TeachReport& report) {
     tried.push_back(Value(Value::Object{{"method", Value(head.method)},
                                         {"regularisation", Value(head.regularisation)},
                                         {"cues", Value(std::move(cues))},
-                                        {"prior_weight", Value(head.prior_weight)},
+                                        {"log_loss", Value(head.log_loss)},
                                         {"accuracy", Value(head.accuracy)}}));
   }
   out.emplace_back("tried", Value(std::move(tried)));
