@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "kernels/unpack_rows.h"
+
 namespace assay::kernels {
 namespace {
 
@@ -14,6 +16,22 @@ std::int32_t slice_of(const ggml_tensor& weights) {
   const PackedShape shape = shape_of(weights);
   const std::int32_t slice = std::min(shape.depth, kSliceMax / shape.group * shape.group);
   return slice % ggml_blck_size(weights.type) == 0 ? slice : shape.depth;
+}
+
+UnpackRow fastest_unpack(UnpackKind kind) {
+  const UnpackRow wide = avx512_unpack(kind);
+  return wide != nullptr ? wide : avx2_unpack(kind);
+}
+
+ggml_to_float_t unpacker_of(ggml_type type) {
+  static const UnpackRow kQ4K = fastest_unpack(UnpackKind::kQ4K);
+  static const UnpackRow kQ5K = fastest_unpack(UnpackKind::kQ5K);
+  static const UnpackRow kQ6K = fastest_unpack(UnpackKind::kQ6K);
+  const UnpackRow ours = type == GGML_TYPE_Q4_K   ? kQ4K
+                         : type == GGML_TYPE_Q5_K ? kQ5K
+                         : type == GGML_TYPE_Q6_K ? kQ6K
+                                                  : nullptr;
+  return ours != nullptr ? ours : ggml_get_type_traits(type)->to_float;
 }
 
 }  // namespace
@@ -79,7 +97,7 @@ std::size_t slice_floats(const ggml_tensor& weights) {
 
 void pack_panels(const ggml_tensor& weights, std::int64_t panel, std::int64_t panels, const PackedWeights& into,
                  std::int64_t into_panel, float* floats) {
-  const ggml_to_float_t to_floats = ggml_get_type_traits(weights.type)->to_float;
+  const ggml_to_float_t to_floats = unpacker_of(weights.type);
   const std::int32_t depth = into.shape.depth;
   const std::int32_t slice = slice_of(weights);
   for (std::int64_t p = 0; p < panels; p++) {
