@@ -31,7 +31,7 @@ std::string new_decision_id() {
 }
 
 Error no_decisions() {
-  return {ErrorCode::kUnavailable, "This server keeps no decisions; --lessons or --decisions makes it keep them.", ""};
+  return {ErrorCode::kNotFound, "This server keeps no decisions; --lessons or --decisions makes it keep them.", ""};
 }
 
 Error no_folder() {
@@ -49,6 +49,7 @@ LessonOffice::LessonOffice(std::unique_ptr<Decider> inner, std::unique_ptr<Lesso
     : options_(std::move(options)),
       book_(std::move(book)),
       store_(std::move(store)),
+      watch_(options_.false_alarm_rate),
       decider_(std::move(inner), *book_, [this](const DecidedRequest& decided) { watch(decided); }),
       shadows_(decider_, [this](const ShelvedLesson& shadow, bool same) { watch_.compare(shadow, same); }) {}
 
@@ -123,7 +124,7 @@ Result<Value> LessonOffice::promote(const std::string& name, bool force) {
   const Result<LessonVersions> lesson = find(name);
   if (!lesson.ok()) return lesson.error();
   if (!lesson->shadow) return no_shadow(name);
-  const LessonCounts counts = watch_.counts(*lesson->versions.at(*lesson->shadow));
+  const WatchCounts counts = watch_.counts(*lesson->versions.at(*lesson->shadow));
   const bool enough = counts.compared >= options_.shadow_agreement_rows;
   const bool agrees =
       static_cast<double>(counts.agreed) >= options_.shadow_agreement * static_cast<double>(counts.compared);
@@ -150,9 +151,56 @@ Result<Value> LessonOffice::health(const std::string& name) const {
   return health_view(*lesson, watch_);
 }
 
-Result<FeedbackResult> LessonOffice::feedback(const Feedback& feedback) {
-  if (!store_) return no_decisions();
-  return store_->add_feedback(feedback);
+std::vector<Result<FeedbackResult>> LessonOffice::feedback(const std::vector<Feedback>& list) {
+  std::vector<Result<FeedbackResult>> out;
+  for (const Feedback& feedback : list) {
+    if (store_) {
+      out.push_back(store_->add_feedback(feedback));
+    } else {
+      out.emplace_back(no_decisions());
+    }
+  }
+  return out;
+}
+
+DeskStats LessonOffice::stats() const {
+  DeskStats out;
+  if (store_) {
+    const store::StoreStats kept = store_->stats();
+    out.keeps_decisions = true;
+    out.decisions_queued = kept.writer.queued;
+    out.decisions_written = kept.writer.written;
+    out.decisions_dropped = kept.writer.dropped;
+    out.decisions_lost = kept.writer.lost;
+    out.decisions_expired = kept.writer.expired;
+    out.decisions_forgotten = kept.forgotten;
+    out.log_failing = !kept.writer.last_error.empty();
+    out.feedback_stored = kept.stored;
+    out.feedback_known = kept.known;
+    out.feedback_corrected = kept.corrected;
+    out.feedback_refused = kept.refused;
+  }
+  const std::shared_ptr<const LessonShelf> shelf = book_->shelf();
+  for (const auto& [name, lesson] : shelf->lessons) {
+    const ShelvedLesson& active = *lesson.active_lesson();
+    if (!active.problem.empty()) continue;
+    const WatchCounts counts = watch_.counts(active);
+    const WatchCounts shadow = lesson.shadow ? watch_.counts(*lesson.versions.at(*lesson.shadow)) : WatchCounts{};
+    out.lessons.push_back(
+        {.name = name,
+         .version = lesson.active,
+         .taught = active.lesson.head.has_value(),
+         .answers = counts.answers,
+         .acted = counts.acted,
+         .escalated = counts.escalated,
+         .abstained = counts.abstained,
+         .mean_confidence = counts.answers == 0 ? -1 : counts.confidence_sum / static_cast<double>(counts.answers),
+         .confidence_then = active.lesson.mean_confidence,
+         .drifting = watch_.drift(active).alarm(),
+         .shadowed = shadow.compared,
+         .shadow_agreed = shadow.agreed});
+  }
+  return out;
 }
 
 Result<std::string> LessonOffice::decision(const std::string& id) const {
@@ -171,6 +219,27 @@ Result<bool> LessonOffice::forget(const std::string& id) {
 }  // namespace assay::service
 
 namespace assay {
+namespace {
+
+class Taught final : public TaughtDecider {
+ public:
+  Taught(std::unique_ptr<Decider> inner, std::unique_ptr<service::LessonBook> book,
+         std::unique_ptr<store::DecisionStore> store, const LessonOptions& options)
+      : office_(std::move(inner), std::move(book), std::move(store), options) {}
+
+  Result<DecisionReply> decide(const DecisionRequest& request) override { return office_.decider().decide(request); }
+  const ModelReport& report() const override { return office_.decider().report(); }
+  std::size_t in_flight() const override { return office_.decider().in_flight(); }
+  bool healthy() const override { return office_.decider().healthy(); }
+  EngineStats stats() const override { return office_.decider().stats(); }
+  void drain(double grace_ms) override { office_.drain(grace_ms); }
+  LessonDesk& desk() override { return office_; }
+
+ private:
+  service::LessonOffice office_;
+};
+
+}  // namespace
 
 Result<std::unique_ptr<TaughtDecider>> TaughtDecider::open(std::unique_ptr<Decider> inner,
                                                            const LessonOptions& options) {
@@ -193,7 +262,7 @@ Result<std::unique_ptr<TaughtDecider>> TaughtDecider::open(std::unique_ptr<Decid
     store = std::move(opened).value();
   }
   return std::unique_ptr<TaughtDecider>(
-      std::make_unique<service::LessonOffice>(std::move(inner), std::move(book).value(), std::move(store), options));
+      std::make_unique<Taught>(std::move(inner), std::move(book).value(), std::move(store), options));
 }
 
 }  // namespace assay

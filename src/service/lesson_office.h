@@ -16,22 +16,17 @@
 namespace assay::service {
 
 // Thread-safe.
-class LessonOffice final : public TaughtDecider, public LessonDesk {
+class LessonOffice final : public LessonDesk {
  public:
   // The store may be null: no decisions are kept.
   LessonOffice(std::unique_ptr<Decider> inner, std::unique_ptr<LessonBook> book,
                std::unique_ptr<store::DecisionStore> store, LessonOptions options);
 
-  // --- Decider
-  Result<DecisionReply> decide(const DecisionRequest& request) override { return decider_.decide(request); }
-  const ModelReport& report() const override { return decider_.report(); }
-  std::size_t in_flight() const override { return decider_.in_flight(); }
-  bool healthy() const override { return decider_.healthy(); }
-  EngineStats stats() const override { return decider_.stats(); }
-  void drain(double grace_ms) override;
-  LessonDesk& desk() override { return *this; }
+  LessonDecider& decider() { return decider_; }
+  const LessonDecider& decider() const { return decider_; }
+  // As Decider::drain(); what is to be kept is kept when it returns.
+  void drain(double grace_ms);
 
-  // --- LessonDesk
   Value list() const override;
   Result<std::string> export_lesson(const std::string& name, std::optional<std::int32_t> version) const override;
   Result<Value> import_lesson(const std::string& text, bool shadow) override;
@@ -40,9 +35,10 @@ class LessonOffice final : public TaughtDecider, public LessonDesk {
   Result<Value> promote(const std::string& name, bool force) override;
   Status drop_shadow(const std::string& name) override;
   Result<Value> health(const std::string& name) const override;
-  Result<FeedbackResult> feedback(const Feedback& feedback) override;
+  std::vector<Result<FeedbackResult>> feedback(const std::vector<Feedback>& list) override;
   Result<std::string> decision(const std::string& id) const override;
   Result<bool> forget(const std::string& id) override;
+  DeskStats stats() const override;
 
  private:
   void watch(const DecidedRequest& decided);

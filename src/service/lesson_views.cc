@@ -86,9 +86,24 @@ Value shelf_view(const LessonShelf& shelf) {
   return Value(Value::Object{{"lessons", Value(std::move(lessons))}, {"problems", Value(std::move(problems))}});
 }
 
+namespace {
+
+Value drift_view(const std::optional<teach::DriftState>& test) {
+  if (!test) return Value();
+  return Value(Value::Object{{"alarm", Value(test->alarm)},
+                             {"expected_mean", Value(test->settings.expected_mean)},
+                             {"tolerance", Value(test->settings.tolerance)},
+                             {"false_alarm_rate", Value(test->settings.false_alarm_rate)},
+                             {"count", count_value(test->count)},
+                             {"mean", Value(test->mean)},
+                             {"log_evidence", Value(test->log_evidence)}});
+}
+
+}  // namespace
+
 Value health_view(const LessonVersions& lesson, const LessonWatch& watch) {
   const ShelvedLesson& active = *lesson.active_lesson();
-  const LessonCounts counts = watch.counts(active);
+  const WatchCounts counts = watch.counts(active);
   Value::Object out = {{"name", Value(active.lesson.name)},
                        {"version", count_value(static_cast<std::uint64_t>(lesson.active))},
                        {"answers", count_value(counts.answers)},
@@ -97,9 +112,13 @@ Value health_view(const LessonVersions& lesson, const LessonWatch& watch) {
                        {"mean_confidence", share_of(counts.confidence_sum, counts.answers)},
                        {"labelled_mean_confidence", measured(active.lesson.mean_confidence)},
                        {"labels", count_value(active.lesson.labels)}};
+  const WatchDrift drift = watch.drift(active);
+  out.emplace_back("drift", Value(Value::Object{{"alarm", Value(drift.alarm())},
+                                                {"confidence", drift_view(drift.confidence)},
+                                                {"acted", drift_view(drift.action)}}));
   Value shadow;
   if (lesson.shadow) {
-    const LessonCounts tried = watch.counts(*lesson.versions.at(*lesson.shadow));
+    const WatchCounts tried = watch.counts(*lesson.versions.at(*lesson.shadow));
     shadow = Value(Value::Object{{"version", count_value(static_cast<std::uint64_t>(*lesson.shadow))},
                                  {"compared", count_value(tried.compared)},
                                  {"agreed", count_value(tried.agreed)},

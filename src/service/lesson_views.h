@@ -14,8 +14,8 @@ Value version_view(const ShelvedLesson& lesson);
 Value lesson_view(const LessonVersions& lesson);
 // {"lessons": [...], "problems": [...]}
 Value shelf_view(const LessonShelf& shelf);
-// {"name", "version", "answers", "acted", "escalated", "mean_confidence", "labelled_mean_confidence", "labelled",
-// "shadow": {"version", "compared", "agreed", "agreement"}}
+// {"name", "version", "answers", "acted", "escalated", "mean_confidence", "labelled_mean_confidence", "labels",
+// "drift": {"alarm", "confidence", "acted"}, "shadow": {"version", "compared", "agreed", "agreement"}}
 Value health_view(const LessonVersions& lesson, const LessonWatch& watch);
 
 }  // namespace assay::service
