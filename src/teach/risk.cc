@@ -5,10 +5,15 @@
 // rows would make t depend on them), and so the first t with R(t) > risk is a fixed one: only if it is rejected can a
 // false threshold come out, and that happens with probability at most 1 - level, however the errors lie.
 //
-// The sequence starts at the first t with `start_rows` rows above it, a number that is given by how many rows there
-// are, risk and level. Where t passes over the first false hypothesis on account of this, there are fewer rows above
-// it than that, and the first to be tested adds rows of lower confidence to them: as long as these are wrong no less
-// often than those above, `wrong` is at least as large as a Bin(n, risk), and the level still holds.
+// One wrong label among the surest must not end it all, so the sequence has up to three starts, at the first t with
+// s, 2 s and 4 s rows above it, and each brings an equal part of 1 - level: what was brought so far is tested with, and
+// lost where a test fails (the fallback procedure, Wiens 2003). A false t is then tested with what came since the
+// last false one at most, so all of it together is 1 - level. s is as many rows as can pass at all with the first part.
+//
+// How many starts there are depends on the number of rows alone, but where they lie on the confidences. Where t passes
+// over a false hypothesis on account of this, fewer rows than the start asks for are above it, and the first to be
+// tested adds rows of lower confidence to them: as long as these are wrong no less often than those above, `wrong` is
+// at least as large as a Bin(n, risk), and the level still holds.
 
 #include "teach/risk.h"
 
@@ -23,6 +28,7 @@ namespace {
 
 // More rows above a threshold than this are not asked for.
 constexpr std::size_t kRowsAskedMax = 100000;
+constexpr std::size_t kStartsMax = 3;
 // The surest answers of which an error rate can be read off at all.
 constexpr std::size_t kSurestRows = 10;
 
@@ -59,18 +65,43 @@ std::vector<Group> groups_of(std::vector<RiskRow> rows) {
   return groups;
 }
 
-// How many rows the first test takes. With fewest_rows() alone a single wrong answer at the top would end it all, so
-// where there are plenty, an eighth of them, up to three times as many as the fewest.
-std::size_t start_rows(std::size_t rows, double risk, double level) {
-  const std::size_t fewest = fewest_rows(risk, level);
-  return std::clamp(rows / 8, fewest, 3 * fewest);
+// Of `rows`, `acted` are above a threshold: what it may be tested with if no test before has failed; 0: no start yet.
+class Budget {
+ public:
+  Budget(std::size_t rows, double risk, double level) : whole_(1 - level) {
+    for (count_ = kStartsMax; count_ > 1; count_--) {
+      first_ = fewest_rows(risk, 1 - part());
+      if (rows >= (first_ << (count_ - 1))) return;
+    }
+    first_ = fewest_rows(risk, level);
+  }
+  std::size_t starts(std::size_t acted) const {
+    std::size_t reached = 0;
+    while (reached < count_ && acted >= (first_ << reached)) reached++;
+    return reached;
+  }
+  // Of so many starts; all of them bring the whole, with no rounding.
+  double brought(std::size_t starts) const { return starts == count_ ? whole_ : static_cast<double>(starts) * part(); }
+
+ private:
+  double part() const { return whole_ / static_cast<double>(count_); }
+  double whole_;
+  std::size_t count_ = 1;
+  std::size_t first_ = 1;
+};
+
+// How many rows there are when `acted` are above the threshold, in proportions as they are.
+std::size_t rows_with(const Group& group, std::size_t rows, std::size_t acted) {
+  return (acted * rows + group.acted - 1) / group.acted;
 }
 
 // The smallest number of rows above a threshold, of at most `limit`, with which an error rate as in `group` passes.
-std::optional<std::size_t> rows_to_pass(const Group& group, double risk, double level, std::size_t limit) {
-  const auto passes = [&](std::size_t count) {
-    const double wrong = std::ceil(group.error() * static_cast<double>(count));
-    return binomial_tail(static_cast<std::size_t>(wrong), count, risk) <= 1 - level;
+std::optional<std::size_t> rows_to_pass(const Group& group, std::size_t rows, const Threshold& asked,
+                                        std::size_t limit) {
+  const auto passes = [&](std::size_t acted) {
+    const auto wrong = (acted * group.wrong + group.acted - 1) / group.acted;
+    const Budget budget(rows_with(group, rows, acted), asked.risk, asked.level);
+    return binomial_tail(wrong, acted, asked.risk) <= budget.brought(budget.starts(acted));
   };
   if (limit == 0 || !passes(limit)) return std::nullopt;
   std::size_t fails = 0, enough = limit;
@@ -82,43 +113,47 @@ std::optional<std::size_t> rows_to_pass(const Group& group, double risk, double 
 }
 
 // Rows as they are, only more of them: the group that would pass with the fewest.
-std::size_t missing_rows(std::span<const Group> groups, std::size_t rows, double risk, double level) {
-  const std::size_t fewest = fewest_rows(risk, level);
+std::size_t missing_rows(std::span<const Group> groups, std::size_t rows, const Threshold& asked) {
+  const std::size_t fewest = fewest_rows(asked.risk, asked.level);
   const std::size_t lacking = fewest > rows ? fewest - rows : 0;
   std::optional<std::size_t> best;  // rows in all
   double surest_tail = 1;           // how well chance explains the errors of the surest group
   bool surest = true;
   for (const Group& group : groups) {
     if (group.acted < std::min(kSurestRows, rows)) continue;
-    if (surest && group.wrong > 0) surest_tail = 1 - binomial_tail(group.wrong - 1, group.acted, risk);
+    if (surest && group.wrong > 0) surest_tail = 1 - binomial_tail(group.wrong - 1, group.acted, asked.risk);
     surest = false;
-    if (group.error() >= risk) continue;
-    const double share = static_cast<double>(group.acted) / static_cast<double>(rows);
-    std::size_t limit = kRowsAskedMax;
-    if (best) limit = std::min(limit, static_cast<std::size_t>(share * static_cast<double>(*best)));
-    if (const auto acted = rows_to_pass(group, risk, level, limit)) {
-      best = static_cast<std::size_t>(std::ceil(static_cast<double>(*acted) / share));
-    }
+    if (group.error() >= asked.risk) continue;
+    const std::size_t limit = best ? std::min(kRowsAskedMax, *best * group.acted / rows) : kRowsAskedMax;
+    const auto acted = rows_to_pass(group, rows, asked, limit);
+    if (acted) best = rows_with(group, rows, *acted);
   }
-  // A group may pass as it is and not have been reached, because a surer one failed: then some more are needed, too.
-  if (best) return std::max({*best > rows ? *best - rows : 0, lacking, std::size_t{1}});
+  // A group may be good enough as it is and not have been reached, because surer ones failed: by chance, so that about
+  // as many again as the surest ones must be will tell.
+  if (best) return *best > rows ? std::max(*best - rows, lacking) : fewest;
   // Too few rows to say that more would not help, unless chance does not explain what there is.
-  return surest_tail > 1 - level ? lacking : 0;
+  return surest_tail > 1 - asked.level ? lacking : 0;
 }
 
 // `level` is that of this one test.
 Threshold find_one(const std::vector<RiskRow>& rows, double risk, double level) {
   Threshold threshold{.risk = risk, .level = level, .rows = rows.size()};
   const std::vector<Group> groups = groups_of(rows);
-  const std::size_t start = start_rows(rows.size(), risk, level);
+  const Budget budget(rows.size(), risk, level);
+  std::size_t lost = 0;  // starts whose part is spent
   for (const Group& group : groups) {
-    if (group.acted < start) continue;
-    if (binomial_tail(group.wrong, group.acted, risk) > 1 - level) break;
+    const std::size_t starts = budget.starts(group.acted);
+    if (starts == lost) continue;
+    const double left = lost == 0 ? budget.brought(starts) : budget.brought(starts) - budget.brought(lost);
+    if (binomial_tail(group.wrong, group.acted, risk) > left) {
+      lost = starts;
+      continue;
+    }
     threshold.value = group.value;
     threshold.coverage = static_cast<double>(group.acted) / static_cast<double>(rows.size());
     threshold.error = group.error();
   }
-  if (!threshold.value) threshold.rows_missing = missing_rows(groups, rows.size(), risk, level);
+  if (!threshold.value) threshold.rows_missing = missing_rows(groups, rows.size(), threshold);
   return threshold;
 }
 

@@ -75,10 +75,10 @@ TEST(FindThresholds, SaysHowManyAreMissing) {
   EXPECT_EQ(only({}).rows_missing, 45U);
   // One wrong of three is no proof that it cannot be better.
   EXPECT_EQ(only(joined({copies(2, 0.9, true), copies(1, 0.8, false)})).rows_missing, 42U);
-  // A fifth of the rows is sure and right, so five rows for each that is needed.
+  // A fifth of the rows is sure and right, so five rows for each that is needed: with three starts, 67.
   const Threshold few = only(joined({copies(20, 0.9, true), copies(40, 0.5, true), copies(40, 0.5, false)}));
   EXPECT_FALSE(few.value.has_value());
-  EXPECT_EQ(few.rows_missing, 125U);
+  EXPECT_EQ(few.rows_missing, 235U);
 }
 
 TEST(FindThresholds, WhatItSaysIsMissingIsEnough) {
@@ -107,6 +107,16 @@ TEST(FindThresholds, TakesTiesWholeAndStopsBeforeTheWrongOnes) {
   EXPECT_NEAR(found.coverage, 2.0 / 3, 1e-12);
   // Half of the rows of one confidence cannot be acted on.
   EXPECT_FALSE(only(joined({copies(100, 0.9, true), copies(100, 0.9, false)})).value.has_value());
+}
+
+TEST(FindThresholds, OneWrongAtTheTopDoesNotEndIt) {
+  // Starts at 67, 134 and 268 rows; the first fails, as none of 67 may be wrong.
+  std::vector<RiskRow> rows = copies(1, 0.999, false);
+  for (int i = 0; i < 399; i++) rows.push_back({.confidence = 0.99 - 0.002 * i, .right = true});
+  const Threshold found = only(rows);
+  ASSERT_TRUE(found.value.has_value());
+  EXPECT_EQ(found.coverage, 1);
+  EXPECT_NEAR(found.error, 1.0 / 400, 1e-12);
 }
 
 TEST(FindThresholds, KeepsConfidencesCloseToOneApart) {
@@ -204,6 +214,7 @@ TEST(FindThresholds, KeepsTheStatedRiskInNineOfTenSplits) {
       {"easy", [](double u) { return 1 - 0.5 * u * u * u; }, same},
       {"overconfident", [](double u) { return 1 - 0.3 * u; }, [](double c) { return c * c * c; }},
       {"underconfident", [](double u) { return 0.8 - 0.6 * u; }, [](double c) { return std::min(1.0, c + 0.3); }},
+      {"noisy labels", [](double u) { return 1 - 0.5 * u * u * u; }, [](double c) { return std::min(c, 0.98); }},
       {"discrete", discrete, same},
       {"discrete, sure", discrete, [](double c) { return c >= 0.9 ? 0.96 : 0.9; }},
       // Against the assumption: the surest are wrong more often than those below.
@@ -229,6 +240,9 @@ TEST(FindThresholds, ActsOnMostOfAnEasyQuestion) {
   const Population easy{"easy", [](double u) { return 1 - 0.5 * u * u * u; }, [](double c) { return c; }};
   EXPECT_GT(simulate(easy, 400, 7).coverage, 0.45);
   EXPECT_GT(simulate(easy, 1500, 7).coverage, 0.6);
+  // One in a hundred labels is wrong, at the top as well: with one start a third of the splits would act on nothing.
+  const Population noisy{"right, noisy labels", [](double u) { return u; }, [](double) { return 0.99; }};
+  EXPECT_GT(simulate(noisy, 400, 7).coverage, 0.9);
 }
 
 }  // namespace
