@@ -37,6 +37,20 @@ Result<Question> one_question(const std::vector<LabelledQuestion>& rows) {
   return first;
 }
 
+// Writes the rows where a server finds them; those of an earlier version are replaced.
+Status keep_rows(const LearnFlags& flags, const std::vector<LabelledQuestion>& rows) {
+  const std::string path = lesson_rows_path(flags.lessons, flags.name);
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  for (const LabelledQuestion& row : rows) {
+    file << to_json_text(
+                Value(Value::Object{{"state", row.state}, {"expected", Value(row.question.options[row.expected].id)}}))
+         << "\n";
+  }
+  file << std::flush;
+  if (!file) return Error{ErrorCode::kIo, "'" + path + "' cannot be written", "--lessons"};
+  return Status();
+}
+
 }  // namespace
 
 CommandSpec teach_command(TeachFlags& flags) {
@@ -51,6 +65,9 @@ CommandSpec teach_command(TeachFlags& flags) {
   own.push_back(number_option("zero-shot-rows", "N", "Ask so many rows without the lesson, for comparison; 0: none",
                               &flags.zero_shot_rows, 0, 1'000'000));
   own.push_back(switch_option("no-curve", "Leave the learning curve out", &flags.no_curve));
+  own.push_back(switch_option("keep-rows",
+                              "Keep the rows beside the lesson (--lessons), so that a server can learn on from them",
+                              &flags.keep_rows));
   for (OptionSpec& option : own) spec.options.push_back(as_request_only(std::move(option)));
   for (OptionSpec& option : learn_options(flags.learn)) spec.options.push_back(std::move(option));
   for (OptionSpec& option : model_options(flags.model)) spec.options.push_back(std::move(option));
@@ -62,6 +79,8 @@ int run_teach(const TeachFlags& flags, Streams& streams, const RunContext& conte
   if (!model.ok()) return report_error(streams.err, model.error());
   Result<LearnOptions> learn = learn_settings(flags.learn, flags.model);
   if (!learn.ok()) return report_error(streams.err, learn.error());
+  if (flags.keep_rows && flags.learn.lessons.empty())
+    return report_error(streams.err, invalid_argument("--keep-rows", "--keep-rows needs --lessons"));
   const Result<std::vector<LabelledQuestion>> rows = read_labelled(flags.rows, streams.in);
   if (!rows.ok()) return report_error(streams.err, rows.error());
   const Result<Question> question = one_question(*rows);
@@ -87,6 +106,9 @@ int run_teach(const TeachFlags& flags, Streams& streams, const RunContext& conte
   }
   const Result<std::string> written = write_lesson(flags.learn, report->learn.lesson);
   if (!written.ok()) return report_error(streams.err, written.error());
+  if (flags.keep_rows) {
+    if (const Status kept = keep_rows(flags.learn, *rows); !kept.ok()) return report_error(streams.err, kept.error());
+  }
   if (flags.learn.json) {
     streams.out << to_json_text(teach_value(*report)) << "\n" << std::flush;
   } else {

@@ -14,6 +14,7 @@ struct TeachFlags {
   std::vector<std::string> cues;
   std::uint64_t zero_shot_rows = 200;
   bool no_curve = false;
+  bool keep_rows = false;
 };
 
 // The specs of all of the above. `flags` must outlive them.

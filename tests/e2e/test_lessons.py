@@ -36,6 +36,12 @@ def assay(*arguments, status=0):
     return done.stdout if status == 0 else done.stderr
 
 
+def call(server, method, path, content=None):
+    data = None if content is None else json.dumps(content).encode()
+    reply = server.request(method, path, data, {"Content-Type": "application/json"} if data else {})
+    return reply.status, reply.json() if reply.body else None
+
+
 def body(state, **fields):
     return {"decision": {"id": "q", "state": state, "question": QUESTION,
                          "options": [{"id": option} for option in STATES]}, **fields}
@@ -113,11 +119,11 @@ class OnAServer(Folder):
         super().setUpClass()
         assay("teach", cls.labelled, "--name", "wishes", "-m", cls.model, "--lessons", cls.lessons, "--zero-shot-rows",
               "0", "--no-curve", "--risk", "0.2", "--keep-rows")
-        cls.server = harness.Server("default", "--chat", "off", "--lessons", cls.lessons, "--keep-decisions", "texts")
+        cls.server = harness.default_server("--chat", "off", "--lessons", cls.lessons, "--keep-decisions", "texts")
         cls.addClassCleanup(cls.server.stop)
 
     def decide(self, state, **fields):
-        status, _, reply = self.server.json("POST", "/v1/decide", body(state, **fields))
+        status, reply = call(self.server, "POST", "/v1/decide", body(state, **fields))
         self.assertEqual(status, 200, reply)
         return reply
 
@@ -139,32 +145,32 @@ class OnAServer(Folder):
     def test_feedback_becomes_a_new_version_and_is_rolled_back(self):
         reply = self.decide("My money, please, all of it.")
         decision = reply["x_decision_id"]
-        status, _, told = self.server.json("POST", "/v1/feedback", {"decision_id": decision, "option": "refund"})
+        status, told = call(self.server, "POST", "/v1/feedback", {"decision_id": decision, "option": "refund"})
         self.assertEqual(status, 200, told)
-        status, _, told = self.server.json("POST", "/v1/feedback", {"decision_id": decision, "option": "refund"})
+        status, told = call(self.server, "POST", "/v1/feedback", {"decision_id": decision, "option": "refund"})
         self.assertEqual(status, 200, told)
-        status, _, kept = self.server.json("GET", f"/v1/decisions/{decision}")
+        status, kept = call(self.server, "GET", f"/v1/decisions/{decision}")
         self.assertEqual(status, 200, kept)
         self.assertIn("My money, please", json.dumps(kept))
-        status, _, fitted = self.server.json("POST", "/v1/lessons/wishes/fit", {})
+        status, fitted = call(self.server, "POST", "/v1/lessons/wishes/fit", {})
         self.assertEqual(status, 200, fitted)
         self.assertEqual(fitted["labels"], 25)
         version = fitted["version"]
         self.assertEqual(self.decide("Give me back the money I paid.")["result"]["x_lesson"]["version"], version)
-        status, _, _ = self.server.json("POST", "/v1/lessons/wishes/activate", {"version": 1})
+        status, _ = call(self.server, "POST", "/v1/lessons/wishes/activate", {"version": 1})
         self.assertEqual(status, 200)
         self.assertEqual(self.decide("Give me back the money I paid.")["result"]["x_lesson"]["version"], 1)
-        status, _, _ = self.server.json("DELETE", f"/v1/decisions/{decision}")
+        status, _ = call(self.server, "DELETE", f"/v1/decisions/{decision}")
         self.assertEqual(status, 200)
-        status, _, _ = self.server.json("GET", f"/v1/decisions/{decision}")
+        status, _ = call(self.server, "GET", f"/v1/decisions/{decision}")
         self.assertEqual(status, 404)
 
     def test_lessons_are_listed_and_have_a_health(self):
         self.decide("Give me back the money I paid.")
-        status, _, listed = self.server.json("GET", "/v1/lessons")
+        status, listed = call(self.server, "GET", "/v1/lessons")
         self.assertEqual(status, 200)
         self.assertEqual([lesson["name"] for lesson in listed["lessons"]], ["wishes"])
-        status, _, health = self.server.json("GET", "/v1/lessons/wishes/health")
+        status, health = call(self.server, "GET", "/v1/lessons/wishes/health")
         self.assertEqual(status, 200)
         self.assertGreater(health["answers"], 0)
         self.assertFalse(health["drift"]["alarm"])
@@ -172,11 +178,11 @@ class OnAServer(Folder):
     def test_changed_options_are_answered_without_the_lesson_and_told(self):
         changed = body("Give me back the money I paid.")
         changed["decision"]["options"].append({"id": "praise"})
-        status, _, reply = self.server.json("POST", "/v1/decide", changed)
+        status, reply = call(self.server, "POST", "/v1/decide", changed)
         self.assertEqual(status, 200)
         self.assertIn("praise", reply["result"]["x_lesson_note"])
         changed["x_lesson"] = "wishes"
-        status, _, reply = self.server.json("POST", "/v1/decide", changed)
+        status, reply = call(self.server, "POST", "/v1/decide", changed)
         self.assertEqual(status, 400, reply)
 
 
