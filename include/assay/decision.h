@@ -36,6 +36,8 @@ struct Question {
   // template, is in Answer::cue_states. Letters and text only.
   std::vector<std::string> cues;
   bool scored = true;  // false: nothing but the cues is computed, and the answer's scores are 0. REQUIRES: cues
+  // What the caller calls it where that is no id; kept with the decision, so that feedback can name it. Empty: its id.
+  std::string name;
 };
 
 // How the probabilities are read (docs/readouts.md).

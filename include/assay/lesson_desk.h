@@ -1,6 +1,7 @@
 #pragma once
 // What a server does with lessons beside answering: feedback, new versions, roll back, shadows, health.
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -35,6 +36,39 @@ struct FitOptions {
   bool shadow = false;          // answer beside the active version at first
 };
 
+// What a lesson has done since the server started.
+struct LessonCounts {
+  std::string name;
+  std::int32_t version = 0;  // the active one
+  bool taught = false;
+  std::uint64_t answers = 0;    // made with it
+  std::uint64_t acted = 0;      // of those: Action::kAct
+  std::uint64_t escalated = 0;  // Action::kEscalate
+  std::uint64_t abstained = 0;
+  double mean_confidence = -1;      // of the answers in the window that drift is looked for in; -1: none yet
+  double confidence_then = -1;      // Lesson::mean_confidence; -1: not measured
+  bool drifting = false;            // the sequential test says that the two differ
+  std::uint64_t shadowed = 0;       // answers that a shadow answered beside it
+  std::uint64_t shadow_agreed = 0;  // of those: with the same option
+};
+
+// What a server keeps and has been told, since it started.
+struct DeskStats {
+  bool keeps_decisions = false;
+  std::size_t decisions_queued = 0;  // waiting to be written
+  std::uint64_t decisions_written = 0;
+  std::uint64_t decisions_dropped = 0;  // found the queue full
+  std::uint64_t decisions_lost = 0;     // could not be written
+  std::uint64_t decisions_expired = 0;  // removed for their number or age
+  std::uint64_t decisions_forgotten = 0;
+  bool log_failing = false;  // the last batch could not be written, and waits
+  std::uint64_t feedback_stored = 0;
+  std::uint64_t feedback_known = 0;
+  std::uint64_t feedback_corrected = 0;
+  std::uint64_t feedback_refused = 0;
+  std::vector<LessonCounts> lessons;  // those in use
+};
+
 // Thread-safe. Names that are no lesson's give kNotFound, with field "name".
 class LessonDesk {
  public:
@@ -59,13 +93,20 @@ class LessonDesk {
   // Confidence, abstention and agreement against the labelled rows, with the sequential test's state.
   virtual Result<Value> health(const std::string& name) const = 0;
 
-  // --- What was decided. kUnavailable where the server keeps no decisions.
-  // Returns when it is durable. Errors: kNotFound (no such decision), kInvalidArgument (no such question or option),
-  // kIo (full disk, damaged or locked database).
-  virtual Result<FeedbackResult> feedback(const Feedback& feedback) = 0;
-  virtual Result<Value> decision(const std::string& id) const = 0;
+  // --- What was decided. kNotFound where the server keeps no decisions; the message says which flag keeps them.
+  // One result for each, in their order; returns when all that went well is durable. Errors: kNotFound (no such
+  // decision), kInvalidArgument (no such question or option), kIo (full disk, damaged file), kUnavailable (another
+  // program holds the file's lock), kOverloaded.
+  virtual std::vector<Result<FeedbackResult>> feedback(const std::vector<Feedback>& list) = 0;
+  // A JSON object in one line, as an export has it.
+  virtual Result<std::string> decision(const std::string& id) const = 0;
   // Removes the decision, its state and its feedback; false: there was none.
   virtual Result<bool> forget(const std::string& id) = 0;
+
+  // Taken at each scrape of the metrics.
+  virtual DeskStats stats() const = 0;
 };
+
+const char* feedback_result_name(FeedbackResult result);  // "stored", "known", "corrected"
 
 }  // namespace assay

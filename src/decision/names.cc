@@ -3,6 +3,7 @@
 #include <array>
 
 #include "assay/decision.h"
+#include "assay/lesson_desk.h"
 
 namespace assay {
 
@@ -83,6 +84,18 @@ const char* action_name(Action action) {
       return "escalate";
   }
   return "none";
+}
+
+const char* feedback_result_name(FeedbackResult result) {
+  switch (result) {
+    case FeedbackResult::kStored:
+      return "stored";
+    case FeedbackResult::kKnown:
+      return "known";
+    case FeedbackResult::kCorrected:
+      return "corrected";
+  }
+  return "stored";
 }
 
 const char* reliability_name(Reliability reliability) {
