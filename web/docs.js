@@ -44,7 +44,7 @@ function joined(parts, between) {
 }
 
 function limitsOf(schema) {
-  const words = {minimum: "≥", exclusiveMinimum: ">", maximum: "≤", minItems: "items ≥", maxItems: "items ≤",
+  const words = {minimum: "≥", exclusiveMinimum: ">", exclusiveMaximum: "<", maximum: "≤", minItems: "items ≥", maxItems: "items ≤",
                  minLength: "length ≥", maxLength: "length ≤",
                  minProperties: "members ≥", maxProperties: "members ≤", pattern: "pattern", default: "default"};
   return Object.keys(words).filter((key) => key in schema).map((key) => `${words[key]} ${schema[key]}`).join(", ");

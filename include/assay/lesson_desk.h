@@ -109,6 +109,8 @@ class LessonDesk {
   virtual DeskStats stats() const = 0;
 };
 
+const char* feedback_result_name(FeedbackResult result);  // "stored", "known", "corrected"
+
 // How a server keeps lessons and decisions.
 struct LessonOptions {
   enum class Keep { kNothing, kHashes, kTexts };
@@ -130,6 +132,5 @@ class TaughtDecider : public Decider {
   // Errors: kIo (the folder or the file of decisions), kInvalidArgument (decisions without a place).
   static Result<std::unique_ptr<TaughtDecider>> open(std::unique_ptr<Decider> inner, const LessonOptions& options);
 };
-const char* feedback_result_name(FeedbackResult result);  // "stored", "known", "corrected"
 
 }  // namespace assay

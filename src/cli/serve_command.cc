@@ -321,7 +321,7 @@ int run_model(const ServeFlags& flags, Streams& streams, const Clock& clock, Sig
   server::Metrics metrics;
   server::RouteOptions route = route_options(flags, std::move(*keys));
   route.chat = answering.has_chat ? answering.chat.get() : nullptr;
-  (void)lessons;
+  route.lessons = *lessons;
   server::Routes routes(*answering.decider, metrics, clock, route);
   signals.expect();
   (*listener)->set_ready(routes);

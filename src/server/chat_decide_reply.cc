@@ -93,6 +93,9 @@ void add_extras(const ChatReplyForm& form, const DecisionReply& reply, Value::Ob
     body.emplace_back("x_reason", Value(reason));
   }
   if (answer.orders > 1) body.emplace_back("x_orders", count_value(answer.orders));
+  add_lesson_values(body, answer, [&form](std::size_t option) {
+    return option < form.choice.values.size() ? form.choice.values[option].value : Value(kNoneOfTheseId);
+  });
   if (answer.allowed_mass.has_value()) body.emplace_back("x_allowed_mass", Value(*answer.allowed_mass));
   if (form.explain) body.emplace_back("x_explain", explanation_value(answer));
   if (form.hidden_state) body.emplace_back("x_hidden_state", hidden_state_value(answer));

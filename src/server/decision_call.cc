@@ -25,6 +25,7 @@ Result<DecisionOutcome> decide_and_write(const DecisionPlace& place, const Parse
   DecisionOutcome outcome;
   outcome.body = std::move(body).value();
   outcome.readout = readout_name(decided->answers.front().readout);
+  outcome.decision_id = decided->decision_id;
   outcome.costs = DecisionCosts{.input_tokens = decided->input_tokens,
                                 .cached_tokens = decided->cached_tokens,
                                 .queue_ms = decided->queue_ms,

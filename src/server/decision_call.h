@@ -27,6 +27,7 @@ struct DecisionOutcome {
   std::string readout = "none";             // for the metrics
   double retry_after_seconds = 0;           // of an error; 0: not known
   std::optional<DecisionCosts> costs = {};  // of an answer
+  std::string decision_id = "";             // of an answer that is kept
 };
 
 // Where decisions are made and counted. Thread-safe as its parts are, which outlive it.

@@ -55,12 +55,20 @@ Value name_of(const OpenAiQuestion& question) {
   return question.name.has_value() ? text_value(*question.name) : Value();
 }
 
+// An option as the answer's own fields say it.
+Value option_value(const OpenAiQuestion& question, std::size_t option) {
+  if (question.type == OpenAiQuestionType::kPredicate) return Value(option == 0);
+  return question.type == OpenAiQuestionType::kChoice ? value_of(question, option) : size_value(option);
+}
+
 // What no field of OpenAI's says.
-void add_extras(const OpenAiReplyForm& form, const Answer& answer, Value::Object& object) {
+void add_extras(const OpenAiReplyForm& form, const OpenAiQuestion& question, const Answer& answer,
+                Value::Object& object) {
   object.emplace_back("x_entropy", Value(entropy_of(answer)));
   object.emplace_back("x_readout", Value(readout_name(answer.readout)));
   object.emplace_back("x_reliability", Value(reliability_name(answer.reliability)));
   if (answer.orders > 1) object.emplace_back("x_orders", count_value(answer.orders));
+  add_lesson_values(object, answer, [&question](std::size_t option) { return option_value(question, option); });
   if (answer.allowed_mass.has_value()) object.emplace_back("x_allowed_mass", Value(*answer.allowed_mass));
   if (form.explain) object.emplace_back("x_explain", explanation_value(answer));
   if (form.hidden_state) object.emplace_back("x_hidden_state", hidden_state_value(answer));
@@ -84,7 +92,7 @@ Value::Object decided(const OpenAiReplyForm& form, const OpenAiQuestion& questio
       add_score(form, question, answer, object);
       break;
   }
-  add_extras(form, answer, object);
+  add_extras(form, question, answer, object);
   return object;
 }
 

@@ -118,6 +118,7 @@ Status read_question(const Value& given, const QuestionFields& all, const WireSe
   Result<std::optional<std::string>> name = read_optional_text(given, "name");
   if (!name.ok()) return name.error();
   wire.name = std::move(name).value();
+  question.name = wire.name.value_or("");
   const Value* instructions = given.find("instructions");
   if (instructions == nullptr) return invalid_argument(".instructions", "is missing");
   Result<std::string> text = read_openai_instructions(*instructions);

@@ -47,6 +47,7 @@ bool all_finite(const Answer& answer) {
   const auto option_finite = [](const OptionAnswer& option) { return finite(option); };
   const auto value_finite = [](float value) { return std::isfinite(value); };
   return std::isfinite(answer.allowed_mass.value_or(0)) && std::isfinite(answer.confidence) &&
+         std::isfinite(answer.lesson.threshold.value_or(0)) && std::isfinite(answer.lesson.risk.value_or(0)) &&
          std::all_of(answer.options.begin(), answer.options.end(), option_finite) &&
          std::all_of(answer.hidden_state.begin(), answer.hidden_state.end(), value_finite);
 }
@@ -83,8 +84,30 @@ Value receipt_value(const Receipt& receipt) {
                              {"scores", text_value(receipt.scores)}});
 }
 
+void add_lesson_values(Value::Object& out, const Answer& answer,
+                       const std::function<Value(std::size_t option)>& option_value) {
+  const LessonEffect& lesson = answer.lesson;
+  if (answer.calibrated || lesson.used) out.emplace_back("x_calibrated", Value(answer.calibrated));
+  if (lesson.used) {
+    out.emplace_back("x_lesson", Value(Value::Object{{"name", text_value(lesson.used->name)},
+                                                     {"version", count_value(lesson.used->version)},
+                                                     {"sha256", text_value(lesson.used->sha256)},
+                                                     {"taught", Value(lesson.used->taught)}}));
+  }
+  if (!lesson.note.empty()) out.emplace_back("x_lesson_note", text_value(lesson.note));
+  if (lesson.action != Action::kNone) out.emplace_back("x_decision", Value(action_name(lesson.action)));
+  if (lesson.threshold) out.emplace_back("x_threshold", Value(*lesson.threshold));
+  if (lesson.risk) out.emplace_back("x_risk", Value(*lesson.risk));
+  if (!lesson.fallback) return;
+  const auto is_fallback = [&lesson](const OptionAnswer& option) { return option.id == *lesson.fallback; };
+  const auto found = std::find_if(answer.options.begin(), answer.options.end(), is_fallback);
+  if (found == answer.options.end()) return;
+  out.emplace_back("x_fallback", option_value(static_cast<std::size_t>(found - answer.options.begin())));
+}
+
 void add_reply_extras(Value::Object& body, const DecisionReply& reply) {
   if (reply.from_answer_cache) body.emplace_back("x_answer_cache", Value(true));
+  if (!reply.decision_id.empty()) body.emplace_back("x_decision_id", text_value(reply.decision_id));
   if (reply.receipt.has_value()) body.emplace_back("x_receipt", receipt_value(*reply.receipt));
 }
 

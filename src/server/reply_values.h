@@ -1,7 +1,9 @@
 #pragma once
 // Pieces that the replies of several wires have in common.
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,7 +26,12 @@ Value explanation_value(const Answer& answer);
 Value hidden_state_value(const Answer& answer);
 // x_receipt.
 Value receipt_value(const Receipt& receipt);
-// What is said of a reply as a whole, behind all else: x_answer_cache and x_receipt, where there is something to say.
+// What a lesson did to an answer: x_calibrated, x_lesson, x_lesson_note, x_decision, x_threshold, x_risk and
+// x_fallback; nothing where none had a part in it. `option_value` says an option as the wire does.
+void add_lesson_values(Value::Object& out, const Answer& answer,
+                       const std::function<Value(std::size_t option)>& option_value);
+// What is said of a reply as a whole, behind all else: x_answer_cache, x_decision_id and x_receipt, where there is
+// something to say.
 void add_reply_extras(Value::Object& body, const DecisionReply& reply);
 
 // -sum p ln p, in nats: 0 where one option has everything, ln n where all are equal.

@@ -45,7 +45,18 @@ const std::vector<Route>& known_routes() {
       {"/v2/health/live", "GET", RouteKind::kOip},
       {"/v2/health/ready", "GET", RouteKind::kOip},
       {"/v2/models/{model}", "GET", RouteKind::kOip},
-      {"/v2/models/{model}/ready", "GET", RouteKind::kOip}};
+      {"/v2/models/{model}/ready", "GET", RouteKind::kOip},
+      {"/v1/feedback", "POST", RouteKind::kLessons},
+      {"/v1/decisions/{id}", "GET", RouteKind::kLessons},
+      {"/v1/decisions/{id}", "DELETE", RouteKind::kLessons},
+      {"/v1/lessons", "GET", RouteKind::kLessons},
+      {"/v1/lessons", "POST", RouteKind::kLessons},
+      {"/v1/lessons/{name}", "GET", RouteKind::kLessons},
+      {"/v1/lessons/{name}/fit", "POST", RouteKind::kLessons},
+      {"/v1/lessons/{name}/activate", "POST", RouteKind::kLessons},
+      {"/v1/lessons/{name}/promote", "POST", RouteKind::kLessons},
+      {"/v1/lessons/{name}/shadow", "DELETE", RouteKind::kLessons},
+      {"/v1/lessons/{name}/health", "GET", RouteKind::kLessons}};
   return kRoutes;
 }
 

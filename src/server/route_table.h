@@ -26,10 +26,11 @@ enum class RouteKind {
   kExecutionParameters,  // for batch transform
   kOip,                  // Open Inference Protocol (oip.h)
   kVertex,               // Vertex AI's prediction protocol (vertex_front.h)
+  kLessons,              // feedback, kept decisions and lessons (lesson_routes.h)
 };
 
-// A path that this server knows and the method it takes ("GET" or "POST"; HEAD goes where GET goes). A part of it in
-// braces, as in "/v2/models/{model}", stands for any one part.
+// A path that this server knows and the method it takes ("GET", "POST" or "DELETE"; HEAD goes where GET goes). A part
+// of it in braces, as in "/v2/models/{model}", stands for any one part.
 struct Route {
   const char* path;
   const char* method;

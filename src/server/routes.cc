@@ -16,6 +16,8 @@
 #include "server/execution_parameters.h"
 #include "server/http_headers.h"
 #include "server/json_lines.h"
+#include "server/lesson_metrics.h"
+#include "server/lesson_routes.h"
 #include "server/metric_aliases.h"
 #include "server/oip.h"
 #include "server/openai_error.h"
@@ -174,6 +176,7 @@ Routes::Served Routes::serve(const Route* route, const HttpRequest& request, con
     if (is_for_one_model(*route, request)) {
       return forward(*map_.find_foreign(route->path, route->method), request, counted);
     }
+    if (route->kind == RouteKind::kLessons) return lesson(*route, request, id);
     if (route->kind == RouteKind::kForeign) {
       const Status checked = is_post(*route) ? check_body(*route, request) : Status();
       return checked.ok() ? forward(*route, request, counted) : refuse(route, checked.error(), id);
@@ -212,6 +215,7 @@ std::optional<Routes::Served> Routes::check_head(const Route* route, const HttpR
   }
   const std::string* type = find_header(request, "content-type");
   const bool is_lines = route->kind == RouteKind::kInvocations && type != nullptr && is_json_lines_media_type(*type);
+  if (route->kind == RouteKind::kLessons && type == nullptr && bytes == 0) return std::nullopt;
   if (route->kind != RouteKind::kEndpoint && !is_lines && (type == nullptr || !is_json_media_type(*type))) {
     const Error error{ErrorCode::kMediaType, "the body must be application/json; say so in the Content-Type header",
                       ""};
@@ -247,6 +251,7 @@ Routes::Served Routes::served_of(DecisionOutcome outcome) {
   served.costs = outcome.costs;
   served.reply.status = outcome.status;
   served.reply.body = std::move(outcome.body);
+  if (!outcome.decision_id.empty()) served.reply.headers.emplace_back("x-decision-id", std::move(outcome.decision_id));
   return served;
 }
 
@@ -259,8 +264,18 @@ Status Routes::check_body(const Route& route, const HttpRequest& request) {
   }
   if (draining_.load()) return Error{ErrorCode::kUnavailable, "the server is shutting down", ""};
   if (route.kind == RouteKind::kForeign) return {};
-  if (!place_.decider.healthy()) return Error{ErrorCode::kUnavailable, "the model has failed; a restart is needed", ""};
-  return {};
+  // What was decided can be told and labelled even then.
+  const bool healthy = route.kind == RouteKind::kLessons || place_.decider.healthy();
+  return healthy ? Status() : Error{ErrorCode::kUnavailable, "the model has failed; a restart is needed", ""};
+}
+
+Routes::Served Routes::lesson(const Route& route, const HttpRequest& request, const std::string& id) {
+  const bool changes = std::string_view(route.method) != "GET";
+  const Status checked = changes ? check_body(route, request) : Status();
+  if (!checked.ok()) return refuse(&route, checked.error(), id);
+  Result<std::string> body = answer_lessons(options_.lessons, route, request);
+  if (!body.ok()) return served_of(refuse_decision(place_, wires_.of_route(route.kind), body.error(), id));
+  return Served{.reply = {.body = std::move(body).value()}};
 }
 
 Routes::Served Routes::decide(const Route& route, const HttpRequest& request, const std::string& id,
@@ -335,7 +350,9 @@ HttpReply Routes::metrics_reply() const {
   HttpReply more;
   if (options_.chat != nullptr) more = options_.chat->metrics();
   const std::string asleep = options_.chat != nullptr ? sleeping_text(options_.chat->asleep()) : "";
-  reply.body = place_.metrics.text(engine) + asleep + (more.body.empty() ? llama_metrics_text(engine) : more.body);
+  const std::string lessons = options_.lessons != nullptr ? lesson_metrics_text(options_.lessons->stats()) : "";
+  reply.body =
+      place_.metrics.text(engine) + lessons + asleep + (more.body.empty() ? llama_metrics_text(engine) : more.body);
   reply.headers = std::move(more.headers);
   return reply;
 }

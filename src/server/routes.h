@@ -17,6 +17,7 @@
 //   POST /endpoints/…               the same as SageMaker's clients ask for it
 //   GET  /execution-parameters      for batch transform
 //   GET  /v2/…                      health and models as the Open Inference Protocol has them (oip.h)
+//   …    /v1/feedback, /v1/decisions/{id}, /v1/lessons…  where lessons are on (lesson_routes.h)
 //   and all that a chat server has beside these (chat_server.h)
 
 #include <atomic>
@@ -29,6 +30,7 @@
 #include <vector>
 
 #include "assay/decider.h"
+#include "assay/lesson_desk.h"
 #include "base/clock.h"
 #include "server/api_keys.h"
 #include "server/chat_server.h"
@@ -62,6 +64,8 @@ struct RouteOptions {
   int round_digits = 0;                 // of System One's and OpenAI's numbers; 0: not rounded
   // Answers chat and all routes that are not ours; nullptr: there is none. Outlives the Routes.
   ChatServer* chat = nullptr;
+  // Keeps decisions and lessons; nullptr: they are off. Outlives the Routes.
+  LessonDesk* lessons = nullptr;
   // Start of the generated request ids; 0: taken from the system's random source. Tests set it.
   std::uint64_t request_id_seed = 0;
 };
@@ -116,6 +120,7 @@ class Routes {
   bool is_for_one_model(const Route& route, const HttpRequest& request) const;
   bool is_chat(const Route& route, const HttpRequest& request) const;
   Status check_body(const Route& route, const HttpRequest& request);
+  Served lesson(const Route& route, const HttpRequest& request, const std::string& id);
   Served decide(const Route& route, const HttpRequest& request, const std::string& id,
                 const std::shared_ptr<Counted>& counted);
   Served stream(const Wire& wire, ParsedWire parsed, const std::string& id, const std::shared_ptr<Counted>& counted);

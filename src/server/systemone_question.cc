@@ -197,6 +197,7 @@ void QuestionReader::read_into(SystemOneRequest& out) {
     make_ids_valid();
   }
   question_.id = "q" + std::to_string(out.request.questions.size());
+  question_.name = id_;
   echo_.id = id_;
   echo_.type = question_.type;
   echo_.wants_confidence = question_.min_confidence > 0;

@@ -58,6 +58,12 @@ void add_score(Value::Object& out, const SystemOneQuestion& question, const Answ
   out.emplace_back("confidence", Value(rounded(answer.confidence, round_digits)));
 }
 
+// An option as the answer's own fields say it: true or false, a name, or a level's number.
+Value option_value(const SystemOneQuestion& question, std::size_t option) {
+  if (question.type == QuestionType::kYesNo) return Value(option == 0);
+  return question.type == QuestionType::kChoice ? Value(question.names[option]) : size_value(option);
+}
+
 Value answer_value(const SystemOneEcho& echo, const SystemOneStyle& style, std::size_t index, const Answer& answer) {
   const SystemOneQuestion& question = echo.questions[index];
   Value::Object out;
@@ -82,6 +88,7 @@ Value answer_value(const SystemOneEcho& echo, const SystemOneStyle& style, std::
   out.emplace_back("x_readout", Value(readout_name(answer.readout)));
   out.emplace_back("x_reliability", Value(reliability_name(answer.reliability)));
   if (answer.orders > 1) out.emplace_back("x_orders", count_value(answer.orders));
+  add_lesson_values(out, answer, [&question](std::size_t option) { return option_value(question, option); });
   if (answer.allowed_mass.has_value()) out.emplace_back("x_allowed_mass", Value(*answer.allowed_mass));
   if (echo.explain) out.emplace_back("x_explain", explanation_value(answer));
   if (echo.hidden_state) out.emplace_back("x_hidden_state", hidden_state_value(answer));

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "server/lesson_bodies.h"
+
 namespace assay::server {
 namespace {
 
@@ -69,14 +71,12 @@ Status read_timeout(const std::string& field, std::optional<double> timeout_ms, 
   return {};
 }
 
-// Nothing here fits a temperature to a model, so a caller who relies on calibrated numbers must not get others.
-Status read_calibrated(const Value::Member& member) {
-  bool wanted = false;
-  Status read = read_flag(member, wanted);
-  if (!read.ok() || !wanted) return read;
-  return invalid_argument(member.first,
-                          "asks for calibrated probabilities, and this server has no calibration for its model; "
-                          "leave it out or say false");
+Status read_lesson(const Value& value, DecisionRequest& request) {
+  if (!is_lesson_name(text_of(value))) {
+    return invalid_argument("x_lesson", "must be \"auto\", \"none\" or a lesson's name: 1 to 64 of a-z, 0-9, - and _");
+  }
+  request.lesson = *value.string();
+  return {};
 }
 
 Status read_min_confidence(const Value::Member& member, QuestionFields& fields) {
@@ -151,7 +151,8 @@ std::optional<Status> read_request_field(const Value::Member& member, DecisionRe
   if (key == "x_hidden_state") return read_flag(member, request.hidden_state);
   if (key == "x_receipt") return read_flag(member, request.receipt);
   if (key == "x_allowed_mass") return read_flag(member, request.allowed_mass);
-  if (key == "x_calibrated") return read_calibrated(member);
+  if (key == "x_calibrated") return read_flag(member, request.calibrated);
+  if (key == "x_lesson") return read_lesson(value, request);
   return std::nullopt;
 }
 

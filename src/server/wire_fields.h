@@ -29,8 +29,8 @@ WireHeaders wire_headers(const HttpRequest& request);
 Status read_wire_headers(const WireHeaders& headers, DecisionRequest& request);
 
 // Reads one member of a body's top level where it says how to decide: x_readout, x_layout, x_explain, x_hidden_state,
-// x_receipt, x_allowed_mass, x_calibrated, x_priority, timeout_ms and x_timeout_ms. Nothing when the key is none of
-// them. The error's field is the key and its message goes on behind it ("must be true or false").
+// x_receipt, x_allowed_mass, x_calibrated, x_lesson, x_priority, timeout_ms and x_timeout_ms. Nothing when the key is
+// none of them. The error's field is the key and its message goes on behind it ("must be true or false").
 std::optional<Status> read_request_field(const Value::Member& member, DecisionRequest& request);
 // timeout_ms and x_timeout_ms are one thing; an error when `top` has both.
 Status check_one_timeout(const Value& top);

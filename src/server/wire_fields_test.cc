@@ -38,7 +38,8 @@ TEST(RequestFields, AreReadIntoTheRequest) {
                                                                                   {"x_hidden_state", "true"},
                                                                                   {"x_receipt", "true"},
                                                                                   {"x_allowed_mass", "false"},
-                                                                                  {"x_calibrated", "false"},
+                                                                                  {"x_calibrated", "true"},
+                                                                                  {"x_lesson", "\"refunds-2\""},
                                                                                   {"x_priority", "\"bulk\""},
                                                                                   {"x_timeout_ms", "12.5"}}) {
     const std::optional<Status> read = read_request_field(member(key, json), request);
@@ -48,6 +49,8 @@ TEST(RequestFields, AreReadIntoTheRequest) {
   EXPECT_EQ(request.layout, Layout::kQuestionFirst);
   EXPECT_TRUE(request.explain && request.hidden_state && request.receipt);
   EXPECT_FALSE(request.allowed_mass);
+  EXPECT_TRUE(request.calibrated);
+  EXPECT_EQ(request.lesson, "refunds-2");
   EXPECT_EQ(request.priority, Priority::kBulk);
   EXPECT_EQ(request.timeout_ms, 12.5);
   EXPECT_FALSE(read_request_field(member("x_other", "1"), request).has_value());
@@ -65,9 +68,12 @@ TEST(RequestFields, WrongValuesAreNamed) {
   }
 }
 
-TEST(RequestFields, CalibrationIsNotPromised) {
-  expect_refused("x_calibrated", "true", "no calibration");
+TEST(RequestFields, LessonsAreCalledByTheirNames) {
   expect_refused("x_calibrated", "1", "true or false");
+  for (const char* bad : {"\"\"", "\"-a\"", "\"Refunds\"", "\"a b\"", "\"../a\"", "null", "1"}) {
+    expect_refused("x_lesson", bad, "1 to 64");
+  }
+  expect_refused("x_lesson", "\"" + std::string(65, 'a') + "\"", "1 to 64");
 }
 
 TEST(QuestionFieldsRead, TheirRangesAreChecked) {

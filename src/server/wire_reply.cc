@@ -50,6 +50,7 @@ Value::Object result_of(const Answer& answer, const Value& model, const SemifRep
   result.emplace_back("probability_status", Value(answer.calibrated ? "calibrated" : "uncalibrated"));
   result.emplace_back("reliability", Value(reliability_name(answer.reliability)));
   if (answer.orders > 1) result.emplace_back("x_orders", count_value(answer.orders));
+  add_lesson_values(result, answer, [&answer](std::size_t option) { return text_value(answer.options[option].id); });
   if (wanted.confidence) {
     result.emplace_back("x_confidence", Value(answer.confidence));
     result.emplace_back("x_abstained", Value(answer.abstained));

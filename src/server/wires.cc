@@ -13,6 +13,7 @@ const Wire& Wires::of_route(RouteKind kind) const {
     case RouteKind::kInvocations:
     case RouteKind::kEndpoint:
     case RouteKind::kAsyncReply:
+    case RouteKind::kLessons:
       return semif_;
     case RouteKind::kDecisions:
       return decisions_;

@@ -28,6 +28,9 @@ void append_question(std::string& out, const Question& question) {
   append_enum(out, question.type);
   append_number(out, std::bit_cast<std::uint64_t>(question.min_confidence));
   append_number(out, static_cast<std::uint64_t>(question.permute));
+  append_number(out, question.cues.size());
+  for (const std::string& cue : question.cues) append_text(out, cue);
+  out += question.scored ? '\1' : '\0';
   append_number(out, question.options.size());
   for (const Option& option : question.options) {
     append_text(out, option.id);
@@ -42,8 +45,10 @@ std::string answer_key(const DecisionRequest& request) {
   std::string out;
   append_enum(out, request.readout);
   append_enum(out, request.layout);
-  for (const bool flag : {request.explain, request.hidden_state, request.receipt, request.allowed_mass})
+  for (const bool flag :
+       {request.explain, request.hidden_state, request.receipt, request.allowed_mass, request.calibrated})
     out += flag ? '\1' : '\0';
+  append_text(out, request.lesson);
   // JSON text tells a string from an object that is written like it, and keeps the order of keys and every digit.
   append_text(out, to_json_text(request.state));
   append_number(out, request.questions.size());

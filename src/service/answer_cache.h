@@ -16,9 +16,9 @@
 
 namespace assay::service {
 
-// Everything of a request that moves its answer, and nothing else, as bytes: the state; each question's id, text, type
-// and options; readout, layout, explain, hidden_state and receipt. Two requests have equal keys only if all of these
-// are equal. REQUIRES: a request that validate_request() accepts.
+// Everything of a request that moves its answer, and nothing else, as bytes: the state; each question's id, text, type,
+// options, cues and terms; readout, layout, lesson, explain, hidden_state, receipt and calibrated. Two requests have
+// equal keys only if all of these are equal. REQUIRES: a request that validate_request() accepts.
 std::string answer_key(const DecisionRequest& request);
 
 // Thread-safe. Least recently used first out; two requests are the same only if their whole keys are, never by a hash

@@ -65,6 +65,11 @@ TEST(AnswerCache, WhatMovesAnAnswerIsInItsKey) {
       [](DecisionRequest& r) { r.explain = true; },
       [](DecisionRequest& r) { r.hidden_state = true; },
       [](DecisionRequest& r) { r.receipt = true; },
+      [](DecisionRequest& r) { r.lesson = "none"; },
+      [](DecisionRequest& r) { r.calibrated = true; },
+      [](DecisionRequest& r) { r.questions[0].scored = false; },
+      [](DecisionRequest& r) { r.questions[0].cues = {"a", "b"}; },
+      [](DecisionRequest& r) { r.questions[0].cues = {"ab"}; },
   };
   AnswerCache cache(100);
   cache.insert(request_of("s"), reply_of(0));

@@ -7,6 +7,7 @@
 #include "decision/self_check.h"
 #include "service/early_reads.h"
 #include "service/local_decider.h"
+#include "service/no_lessons.h"
 #include "service/option_orders.h"
 #include "service/prior_work.h"
 #include "service/receipt.h"
@@ -38,6 +39,7 @@ Result<DecisionReply> LocalDecider::decide(const DecisionRequest& request) {
   const RequestGate::Pass pass(gate_);
   if (!pass) return Error{ErrorCode::kUnavailable, "The server is shutting down.", ""};
   if (Status status = validate_request(request, options_.limits); !status.ok()) return status.error();
+  if (Status status = refuse_lessons(request); !status.ok()) return status.error();
   if (options_.special_tokens == SpecialTokens::kReject) {
     if (Status status = refuse_special_tokens(request, *encoder_); !status.ok()) return status.error();
   }

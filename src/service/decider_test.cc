@@ -217,6 +217,22 @@ TEST(LocalDecider, TooLongIsRefusedWithBothCounts) {
   EXPECT_NE(reply.error().message.find("300"), std::string::npos) << reply.error().message;
 }
 
+TEST(LocalDecider, LessonsAreRefusedByNameAndNothingIsSaidToBeCalibrated) {
+  Fixture fixture;
+  DecisionRequest request = request_of({{"a", {}}, {"b", {}}}, Readout::kLetters);
+  request.lesson = "none";
+  EXPECT_TRUE(fixture.decider->decide(request).ok());
+  request.lesson = "refunds";
+  EXPECT_EQ(fixture.decider->decide(request).error().field, "x_lesson");
+  request.lesson = "auto";
+  request.calibrated = true;
+  const Result<DecisionReply> refused = fixture.decider->decide(request);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(refused.error().field, "x_calibrated");
+  EXPECT_NE(refused.error().message.find("no calibration for its model"), std::string::npos);
+}
+
 TEST(LocalDecider, NaNIsAnErrorAndTheNextRequestIsAnswered) {
   Fixture fixture;
   bool broken = true;

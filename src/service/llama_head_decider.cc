@@ -6,6 +6,7 @@
 #include <string>
 
 #include "decision/readout.h"
+#include "service/no_lessons.h"
 #include "service/option_orders.h"
 
 namespace assay::service {
@@ -77,6 +78,7 @@ Result<DecisionReply> LlamaHeadDecider::decide(const DecisionRequest& request) {
   const RequestGate::Pass pass(gate_);
   if (!pass) return Error{ErrorCode::kUnavailable, "The server is shutting down.", ""};
   if (Status status = validate_request(request, limits_); !status.ok()) return status.error();
+  if (Status status = refuse_lessons(request); !status.ok()) return status.error();
   if (request.readout != Readout::kAuto && request.readout != Readout::kHead) {
     return invalid_argument("readout", "This model answers through its own decision head; the only readout is head.");
   }

@@ -3,6 +3,7 @@
 
 #include "store/decision_line.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <utility>
@@ -21,8 +22,17 @@ void add_member(std::string& out, const char* key, const std::string& json) {
   out += "\": " + json;
 }
 
-// SemIf's wire wants each decision to have the state; ids are as they were, and none is empty.
-std::string question_text(const DecisionRecord& record, const AnswerRecord& answer) {
+// SemIf's wire wants each decision to have the state, and an id that no other has; what callers call their questions
+// may be one name for two.
+std::string id_of(const DecisionRecord& record, std::size_t index) {
+  const std::string& id = record.answers[index].question_id;
+  const auto is_same = [&id](const AnswerRecord& other) { return other.question_id == id; };
+  const bool is_single = std::count_if(record.answers.begin(), record.answers.end(), is_same) == 1;
+  return is_single ? id : id + "#" + std::to_string(index);
+}
+
+std::string question_text(const DecisionRecord& record, std::size_t index) {
+  const AnswerRecord& answer = record.answers[index];
   Value::Array options;
   for (const Option& option : answer.options) {
     Value::Object members = {{"id", Value(option.id)}};
@@ -30,7 +40,7 @@ std::string question_text(const DecisionRecord& record, const AnswerRecord& answ
     options.push_back(Value(std::move(members)));
   }
   std::string out = "{";
-  add_member(out, "id", to_json_text(Value(answer.question_id)));
+  add_member(out, "id", to_json_text(Value(id_of(record, index))));
   add_member(out, "state", record.state);
   add_member(out, "question", to_json_text(Value(answer.question)));
   add_member(out, "type", to_json_text(Value(question_type_name(answer.type))));
@@ -52,12 +62,10 @@ Readout readout_of(const DecisionRecord& record) {
 std::string request_text(const DecisionRecord& record) {
   std::string out = "{";
   if (record.answers.size() == 1) {
-    add_member(out, "decision", question_text(record, record.answers.front()));
+    add_member(out, "decision", question_text(record, 0));
   } else {
     std::string list = "[";
-    for (const AnswerRecord& answer : record.answers) {
-      list += (list.size() > 1 ? ", " : "") + question_text(record, answer);
-    }
+    for (std::size_t i = 0; i < record.answers.size(); i++) list += (i > 0 ? ", " : "") + question_text(record, i);
     add_member(out, "decisions", list + "]");
   }
   add_member(out, "x_readout", to_json_text(Value(readout_name(readout_of(record)))));

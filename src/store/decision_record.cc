@@ -13,7 +13,7 @@ void append_text(std::string& out, const std::string& text) { out += std::to_str
 
 AnswerRecord answer_record(const Question& question, const Answer& answer) {
   ASSAY_ASSERT(answer.options.size() == question.options.size() && answer.best < answer.options.size());
-  AnswerRecord out{.question_id = question.id,
+  AnswerRecord out{.question_id = question.name.empty() ? question.id : question.name,
                    .type = question.type,
                    .question = question.text,
                    .options = question.options,

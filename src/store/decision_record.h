@@ -43,7 +43,7 @@ struct Label {
 };
 
 struct AnswerRecord {
-  std::string question_id;
+  std::string question_id;  // as the caller called it: Question::name, or its id
   QuestionType type = QuestionType::kChoice;
   std::string question;         // its text; empty when it was read and texts are not kept
   std::vector<Option> options;  // without descriptions when they were read and texts are not kept

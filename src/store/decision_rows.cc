@@ -119,7 +119,7 @@ Result<AnswerPlace> place_of(Database& database, std::int64_t decision, const Fe
   const AnswerPlace place{.answer = query.integer(0), .question = query.integer(1)};
   row = query.next();
   if (!row.ok()) return row.error();
-  if (*row) return invalid_argument("question_id", "the decision has several questions; say which one");
+  if (*row) return invalid_argument("question_id", "the decision has several such questions; say which one");
   return place;
 }
 

@@ -87,25 +87,46 @@ bool DecisionStore::record(DecisionRecord record) {
 }
 
 Result<FeedbackResult> DecisionStore::add_feedback(const Feedback& feedback) {
-  FeedbackResult result = FeedbackResult::kStored;
-  Status done = check_feedback(feedback);
-  if (done.ok()) {
+  return add_feedback(std::vector<Feedback>{feedback}).front();
+}
+
+std::vector<Result<FeedbackResult>> DecisionStore::add_feedback(const std::vector<Feedback>& list) {
+  std::vector<Result<FeedbackResult>> out(list.size(), FeedbackResult::kStored);
+  std::vector<std::string> ids;
+  for (std::size_t i = 0; i < list.size(); i++) {
+    const Status checked = check_feedback(list[i]);
+    if (checked.ok()) ids.push_back(list[i].decision_id);
+    if (!checked.ok()) out[i] = checked.error();
+  }
+  if (!ids.empty()) {
+    std::vector<Result<FeedbackResult>> put = out;
     const std::int64_t now_ms = writer_.now_ms();
-    done = writer_.call(feedback.decision_id, [&](Database& database) {
-      const Result<FeedbackResult> put = put_feedback(database, feedback, now_ms);
-      if (!put.ok()) return Status(put.error());
-      result = *put;
+    const Status done = writer_.call(std::move(ids), [&](Database& database) {
+      put = out;  // it may be tried twice
+      for (std::size_t i = 0; i < list.size(); i++) {
+        if (!put[i].ok()) continue;
+        put[i] = put_feedback(database, list[i], now_ms);
+        if (!put[i].ok() && is_of_file(put[i].error())) return Status(put[i].error());
+      }
       return Status();
     });
+    for (std::size_t i = 0; i < list.size(); i++) {
+      if (out[i].ok()) out[i] = done.ok() ? put[i] : Result<FeedbackResult>(done.error());
+    }
   }
+  for (const Result<FeedbackResult>& result : out) count(result);
+  return out;
+}
+
+void DecisionStore::count(const Result<FeedbackResult>& result) {
   const std::lock_guard<std::mutex> lock(counts_mutex_);
-  if (!done.ok()) {
+  if (!result.ok()) {
     ++counts_.refused;
-    return done.error();
+  } else if (*result == FeedbackResult::kStored) {
+    ++counts_.stored;
+  } else {
+    ++(*result == FeedbackResult::kKnown ? counts_.known : counts_.corrected);
   }
-  ++(result == FeedbackResult::kStored ? counts_.stored
-                                       : (result == FeedbackResult::kKnown ? counts_.known : counts_.corrected));
-  return result;
 }
 
 // What waits is written first, so that a read sees it.
@@ -125,7 +146,7 @@ Result<std::optional<DecisionRecord>> DecisionStore::find(const std::string& id)
 
 Result<bool> DecisionStore::forget(const std::string& id) {
   bool erased = false;
-  const Status done = writer_.call(id, [&](Database& database) {
+  const Status done = writer_.call({id}, [&](Database& database) {
     const Result<bool> was = erase_decision(database, id);
     if (!was.ok()) return Status(was.error());
     erased = *was;
@@ -176,7 +197,7 @@ Status DecisionStore::export_lines(const std::function<bool(std::string_view lin
 }
 
 Status DecisionStore::put_bytes(const std::vector<std::pair<std::string, StoredBytes>>& bytes) {
-  return writer_.call("", [&](Database& database) {
+  return writer_.call({}, [&](Database& database) {
     for (const auto& [decision_id, one] : bytes) {
       if (Status put = store::put_bytes(database, decision_id, one); !put.ok()) return put;
     }
@@ -190,7 +211,7 @@ Result<std::optional<std::string>> DecisionStore::bytes(const std::string& key) 
 }
 
 Status DecisionStore::flush() {
-  return writer_.call("", [](Database&) { return Status(); });
+  return writer_.call({}, [](Database&) { return Status(); });
 }
 
 void DecisionStore::close() { writer_.close(); }

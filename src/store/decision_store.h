@@ -62,6 +62,9 @@ class DecisionStore {
   // note that of the note before. Errors: kNotFound (field "decision_id"), kInvalidArgument (field "question_id",
   // "option" or "note"), kOverloaded.
   Result<FeedbackResult> add_feedback(const Feedback& feedback);
+  // Several in one transaction, one result for each. What is wrong with one says nothing of the others; a failed file
+  // fails them all.
+  std::vector<Result<FeedbackResult>> add_feedback(const std::vector<Feedback>& list);
 
   // Decisions that still wait to be written are found, too. Nothing: there is none of that id.
   Result<std::optional<DecisionRecord>> find(const std::string& id);
@@ -99,6 +102,7 @@ class DecisionStore {
                 std::unique_ptr<Database> reads);
 
   Status settle_waiting();
+  void count(const Result<FeedbackResult>& result);
 
   const std::string path_;
   const StoreOptions options_;

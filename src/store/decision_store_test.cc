@@ -146,6 +146,27 @@ TEST_F(DecisionStoreTest, RefusesFeedbackThatFitsNothing) {
   EXPECT_TRUE(store.add_feedback({.decision_id = "d1", .question_id = "q2", .option = "info", .note = ""}).ok());
 }
 
+TEST_F(DecisionStoreTest, ManyLabelsAreOneCommit) {
+  DecisionStore& store = open();
+  DecisionRecord record = plain_record("d1");
+  record.answers.push_back(plain_answer("q1"));  // two of one name
+  store.record(record);
+  store.record(plain_record("d2"));
+  const auto results =
+      store.add_feedback(std::vector<Feedback>{says("d2", "info"), says("d2", "info"), says("d2", "refund"),
+                                               says("d2", "?"), says("d1", "info"), says("", "info")});
+  ASSERT_EQ(results.size(), 6u);
+  EXPECT_EQ(results[0].value(), FeedbackResult::kStored);
+  EXPECT_EQ(results[1].value(), FeedbackResult::kKnown);
+  EXPECT_EQ(results[2].value(), FeedbackResult::kCorrected);
+  EXPECT_EQ(results[3].error().field, "option");
+  EXPECT_EQ(results[4].error().field, "question_id");
+  EXPECT_EQ(results[5].error().field, "decision_id");
+  EXPECT_EQ(store.find("d2").value()->answers[0].label->option, 0u);
+  EXPECT_EQ(store.stats().stored + store.stats().known + store.stats().corrected, 3u);
+  EXPECT_TRUE(store.add_feedback(std::vector<Feedback>{}).empty());
+}
+
 TEST_F(DecisionStoreTest, ASecondRecordOfAnIdIsIgnored) {
   DecisionStore& store = open();
   store.record(plain_record("d1", R"("first")"));

@@ -70,8 +70,8 @@ CREATE TABLE answer(
   shadow_version INTEGER,
   shadow_best INTEGER,
   shadow_confidence REAL,
-  shadow_probabilities BLOB,
-  UNIQUE(decision, question_id));
+  shadow_probabilities BLOB);
+CREATE INDEX answer_by_decision ON answer(decision, question_id);
 CREATE INDEX answer_by_question ON answer(question, n);
 
 CREATE TABLE feedback(

@@ -24,6 +24,12 @@ steady_clock::duration milliseconds(double ms) {
   return std::chrono::duration_cast<steady_clock::duration>(std::chrono::duration<double, std::milli>(ms));
 }
 
+// Whether a call that is about these decisions needs one of the waiting ones.
+bool needs_any(const std::vector<std::string>& decision_ids, const std::set<std::string>& waiting) {
+  return decision_ids.empty() || std::any_of(decision_ids.begin(), decision_ids.end(),
+                                             [&waiting](const std::string& id) { return waiting.contains(id); });
+}
+
 }  // namespace
 
 Writer::Writer(std::unique_ptr<Database> database, WriterOptions options)
@@ -57,8 +63,8 @@ bool Writer::record(DecisionRecord record) {
   return true;
 }
 
-Status Writer::call(const std::string& decision_id, Work work) {
-  Call call{.decision_id = decision_id, .work = std::move(work), .done = {}};
+Status Writer::call(std::vector<std::string> decision_ids, Work work) {
+  Call call{.decision_ids = std::move(decision_ids), .work = std::move(work), .done = {}};
   std::future<Status> done = call.done.get_future();
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -180,7 +186,7 @@ Status Writer::try_batch(Batch& batch, std::vector<Status>& results, const std::
     for (std::size_t i = 0; i < batch.size(); i++) {
       if (without != nullptr) {
         Call* const* call = std::get_if<Call*>(&batch[i]);
-        if (call == nullptr || (*call)->decision_id.empty() || without->contains((*call)->decision_id)) continue;
+        if (call == nullptr || needs_any((*call)->decision_ids, *without)) continue;
       }
       if (Status applied = apply(batch[i], results[i]); !applied.ok()) return applied;
     }

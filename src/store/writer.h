@@ -61,9 +61,9 @@ class Writer {
   bool record(DecisionRecord record);
 
   // Runs `work` in a transaction on the writer's thread and returns when it is durable, or with the error of the work
-  // (which is then undone) or of the file. `decision_id`: the decision that it is about, if any; it may still be
-  // waiting. A failed file fails a call at once; a record is kept and tried again.
-  Status call(const std::string& decision_id, Work work);
+  // (which is then undone) or of the file. `decision_ids`: the decisions that it is about; they may still be waiting.
+  // None: all that wait. A failed file fails a call at once; a record is kept and tried again.
+  Status call(std::vector<std::string> decision_ids, Work work);
 
   // From now on the log beside the file is emptied after the next commit, so that what was erased is in neither.
   void empty_log() { log_owed_.store(true); }
@@ -79,7 +79,7 @@ class Writer {
 
  private:
   struct Call {
-    std::string decision_id;
+    std::vector<std::string> decision_ids;
     Work work;
     std::promise<Status> done;
   };

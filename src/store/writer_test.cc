@@ -54,23 +54,23 @@ TEST_F(WriterTest, ACallThatFailsIsUndoneAlone) {
   ASSERT_TRUE((*database)->execute("CREATE TABLE decision(labelled); CREATE TABLE t(x)").ok());
   Writer writer(std::move(database).value(), {});
   const auto insert = [](Database& inner) { return inner.execute("INSERT INTO t VALUES(1)"); };
-  EXPECT_TRUE(writer.call("", insert).ok());
-  const Status failed = writer.call("", [&insert](Database& inner) {
+  EXPECT_TRUE(writer.call({}, insert).ok());
+  const Status failed = writer.call({}, [&insert](Database& inner) {
     static_cast<void>(insert(inner));
     return Status(invalid_argument("x", "no"));
   });
   EXPECT_EQ(failed.error().field, "x");
-  EXPECT_TRUE(writer.call("", insert).ok());
+  EXPECT_TRUE(writer.call({}, insert).ok());
   writer.close();
   EXPECT_EQ(other_program()->integer_of("SELECT count(*) FROM t").value(), 2);
-  EXPECT_EQ(writer.call("", insert).error().code, ErrorCode::kUnavailable);
+  EXPECT_EQ(writer.call({}, insert).error().code, ErrorCode::kUnavailable);
 }
 
 TEST_F(WriterTest, WorkThatThrowsIsAnError) {
   Result<std::unique_ptr<Database>> database = Database::open(path(), 20);
   ASSERT_TRUE(database.ok());
   Writer writer(std::move(database).value(), {});
-  const Status failed = writer.call("d", [](Database&) -> Status { throw std::bad_alloc(); });
+  const Status failed = writer.call({"d"}, [](Database&) -> Status { throw std::bad_alloc(); });
   EXPECT_EQ(failed.error().code, ErrorCode::kOutOfMemory);
 }
 

@@ -10,6 +10,7 @@ from openapi_document import Document, schema_checker
 
 JSON_TYPE = "application/json"
 EVENTS = "text/event-stream"
+LESSONS = "Lessons"  # routes that answer only where a server keeps lessons
 S1 = "/v1/systemone"
 DECISIONS = "/v1/decisions"
 CHAT = "/v1/chat/completions"
@@ -136,7 +137,8 @@ class DocumentItself(unittest.TestCase):
                 self.assertEqual("requestBody" in operation, method == "POST")
                 self.assertTrue({"200", "202"} & set(operation["responses"]))
                 for parameter in map(self.document.resolved, operation["parameters"]):
-                    self.assertTrue(parameter["name"] and parameter["schema"] and parameter["in"] in ("header", "path"))
+                    self.assertTrue(parameter["name"] and parameter["schema"])
+                    self.assertIn(parameter["in"], ("header", "path", "query"))
                 for status, response in operation["responses"].items():
                     self.assertRegex(status, "^[1-5][0-9][0-9]$")
                     told = self.document.resolved(response)
@@ -159,7 +161,7 @@ class DocumentItself(unittest.TestCase):
     def test_its_routes_are_the_server_s(self):
         # The 404 of a path that is near to nothing lists what there is.
         said = self.server.get("/qqqqqqqqqqqqqqqqqqqq").json()["error"]["message"]
-        known = set(re.findall(r"(GET|POST) (/\S+)", said))
+        known = set(re.findall(r"(GET|POST|DELETE) (/\S+)", said))
         documented = {(method, path) for path, method, _ in self.document.operations()}
         self.assertGreater(len(known), 10)
         self.assertEqual(known, documented)
@@ -167,12 +169,14 @@ class DocumentItself(unittest.TestCase):
     def test_a_wrong_method_says_which_are_right(self):
         checker = self.checker()
         schema = self.document.at("#/components/responses/NoSuchMethod")["content"][JSON_TYPE]["schema"]
-        for path, method, _ in self.document.operations():
-            for wrong in ("PUT", "DELETE", "GET" if method == "POST" else "POST"):
+        for path in self.document.tree["paths"]:
+            methods = [method for known, method, _ in self.document.operations() if known == path]
+            for wrong in {"PUT", "DELETE", "GET", "POST"} - set(methods):
                 with self.subTest(path=path, method=wrong):
                     reply = self.server.request(wrong, path)
                     self.assertEqual(reply.status, 405, str(reply))
-                    self.assertEqual(reply.headers["allow"], "GET, HEAD" if method == "GET" else "POST")
+                    allowed = set(methods) | ({"HEAD"} if "GET" in methods else set())
+                    self.assertEqual(set(reply.headers["allow"].split(", ")), allowed)
                     self.assertEqual(self.document.errors_of(reply.json(), schema, checker, strict=True), [])
 
     def test_an_unknown_path(self):
@@ -246,7 +250,7 @@ class Replies(unittest.TestCase):
         reply = "/endpoints/my-endpoint/async-invocations/call-1"
         harness.wait_until(lambda: self.server.get(reply).status == 200, "the asynchronous call is answered")
         for path, method, operation in self.document.operations():
-            if method == "GET":
+            if method == "GET" and LESSONS not in operation["tags"]:
                 with self.subTest(path=path):
                     asked_path = self.document.filled(path, operation)
                     self.check(path, "GET", self.server.get(asked_path), 200)
@@ -266,12 +270,23 @@ class Replies(unittest.TestCase):
 
     def test_the_examples_are_answered(self):
         for path, _, operation in self.document.operations():
+            if LESSONS in operation["tags"]:
+                continue
             for media in operation.get("requestBody", {}).get("content", {}).values():
                 for name, example in media["examples"].items():
                     with self.subTest(path=path, example=name):
                         value = self.document.resolved(example)["value"]
                         reply = self.post(self.document.filled(path, operation), value)
                         self.check(path, "POST", reply, 202 if path.endswith("/async-invocations") else 200)
+
+    def test_without_lessons_their_routes_are_404(self):
+        for path, method, operation in self.document.operations():
+            if LESSONS in operation["tags"]:
+                with self.subTest(path=path, method=method):
+                    asked_path = self.document.filled(path, operation)
+                    reply = self.server.request(method, asked_path, b"{}" if method == "POST" else None,
+                                                {"Content-Type": JSON_TYPE})
+                    self.assertIn("lessons", self.check(path, method, reply, 404)["error"])
 
     def test_statuses_that_come_from_headers(self):
         for path, method, _ in self.document.operations():

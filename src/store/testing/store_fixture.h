@@ -42,6 +42,13 @@ inline DecisionRecord plain_record(const std::string& id, const std::string& sta
 }
 
 class StoreTest : public ::testing::Test {
+ public:
+  ~StoreTest() override {
+    store_.reset();
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+
  protected:
   StoreTest() {
     std::string name = ::testing::TempDir() + "assay_store_XXXXXX";
@@ -49,12 +56,6 @@ class StoreTest : public ::testing::Test {
     options_.writer.batch_ms = 0;
     options_.busy_ms = 20;
   }
-  ~StoreTest() override {
-    store_.reset();
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-  }
-
   std::string path() const { return folder_ + "/decisions.db"; }
 
   DecisionStore& open() {
