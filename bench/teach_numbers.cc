@@ -20,7 +20,8 @@
 #include <vector>
 
 #include "assay/teaching.h"
-#include "base/sha256.h"
+#include "decision/cue.h"
+#include "service/learning_rows.h"
 #include "service/lesson_answer.h"
 #include "service/lesson_choice.h"
 #include "teach/apply.h"
@@ -34,22 +35,25 @@ namespace {
 using namespace assay;  // NOLINT(google-build-using-namespace): a program of one file
 using Json = nlohmann::json;
 
-// Answers the same request once; all that follow get the first answer.
+// Reads all built-in cues of a state the first time that one of them is wanted, and gives what it read from then on.
 class Remembering final : public Decider {
  public:
   explicit Remembering(std::unique_ptr<Decider> inner) : inner_(std::move(inner)) {}
   Result<DecisionReply> decide(const DecisionRequest& request) override {
-    std::string key = to_json_text(request.state) + (request.questions[0].scored ? "s" : "c");
-    for (const std::string& cue : request.questions[0].cues) key += "\n" + cue;
+    const Question& question = request.questions[0];
+    if (question.scored || question.cues.empty()) return inner_->decide(request);
+    const std::string key = to_json_text(request.state);
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       const auto known = known_.find(key);
-      if (known != known_.end()) return known->second;
+      if (known != known_.end()) return of_cues(known->second, question.cues);
     }
-    Result<DecisionReply> reply = inner_->decide(request);
+    DecisionRequest all = request;
+    all.questions[0].cues.assign(decision::built_in_cues().begin(), decision::built_in_cues().end());
+    Result<DecisionReply> reply = inner_->decide(all);
+    if (!reply.ok()) return reply;
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (reply.ok()) known_.emplace(key, *reply);
-    return reply;
+    return of_cues(known_.insert_or_assign(key, std::move(*reply)).first->second, question.cues);
   }
   const ModelReport& report() const override { return inner_->report(); }
   std::size_t in_flight() const override { return inner_->in_flight(); }
@@ -58,6 +62,18 @@ class Remembering final : public Decider {
   void drain(double grace_ms) override { inner_->drain(grace_ms); }
 
  private:
+  static DecisionReply of_cues(const DecisionReply& all, const std::vector<std::string>& cues) {
+    DecisionReply reply = all;
+    std::vector<std::vector<float>>& states = reply.answers[0].cue_states;
+    states.clear();
+    for (const std::string& cue : cues) {
+      const auto built_in = decision::built_in_cues();
+      const auto at = std::find(built_in.begin(), built_in.end(), cue) - built_in.begin();
+      states.push_back(all.answers[0].cue_states[static_cast<std::size_t>(at)]);
+    }
+    return reply;
+  }
+
   const std::unique_ptr<Decider> inner_;
   std::mutex mutex_;
   std::map<std::string, DecisionReply> known_;
@@ -160,6 +176,26 @@ TeachOptions teach_options(std::uint64_t seed) {
   return options;
 }
 
+// Reads all states, many at a time, and says how fast.
+void read_all(Decider& decider, const Task& task) {
+  const auto begin = std::chrono::steady_clock::now();
+  Question question = task.question;
+  question.cues = {decision::built_in_cues()[0]};
+  question.scored = false;
+  const Status done = service::ask_all(
+      decider, task.rows.size(), 16,
+      [&](std::size_t i) {
+        return DecisionRequest{.state = task.rows[i].state, .questions = {question}, .lesson = "none"};
+      },
+      [&](std::size_t i) { return task.rows[i].where; }, [](std::size_t, const Answer&) {}, "reading", {});
+  if (!done.ok()) give_up(done.error().message);
+  std::cout << Json({{"rows_read", task.rows.size()},
+                     {"cues", decision::built_in_cues().size()},
+                     {"reading_seconds", seconds_since(begin)}})
+                   .dump()
+            << std::endl;
+}
+
 void run_draws(Decider& decider, const Task& task, std::size_t seeds, const std::vector<std::size_t>& sizes,
                std::size_t held_out) {
   for (std::size_t seed = 1; seed <= seeds; seed++) {
@@ -252,6 +288,7 @@ int main(int argc, char** argv) {
   if (!opened.ok()) give_up(opened.error().message);
   Remembering decider(std::move(opened).value());
   const Task task = read_task(argv[2], argv[3]);
+  read_all(decider, task);
   if (std::string(argv[4]) == "risk") {
     run_risk(decider, task, std::stoul(argv[5]), std::stoul(argv[6]));
     return 0;

@@ -36,7 +36,8 @@ const char* readout_name(Readout readout) {
 }
 
 std::optional<Readout> readout_from_name(std::string_view name) {
-  constexpr std::array kReadouts = {Readout::kAuto, Readout::kLetters, Readout::kText, Readout::kHead};
+  constexpr std::array kReadouts = {Readout::kAuto, Readout::kLetters, Readout::kText, Readout::kHead,
+                                  Readout::kTaught};
   for (const Readout readout : kReadouts) {
     if (name == readout_name(readout)) return readout;
   }

@@ -69,6 +69,8 @@ Result<DecisionReply> LocalDecider::answer(const DecisionRequest& request) {
 Result<std::vector<QuestionPlan>> LocalDecider::plan_questions(const DecisionRequest& request) const {
   const Readout readout = request.readout == Readout::kAuto ? report_.readout : request.readout;
   const Layout layout = request.layout == Layout::kAuto ? options_.layout : request.layout;
+  if (readout == Readout::kTaught)
+    return invalid_argument("readout", "Lessons answer by themselves; readouts are letters and text.");
   if (readout == Readout::kHead)
     return invalid_argument("readout", "This model has no decision head; readouts are letters and text.");
   std::vector<QuestionPlan> plans;

@@ -36,6 +36,11 @@ def assay(*arguments, status=0):
     return done.stdout if status == 0 else done.stderr
 
 
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
 def call(server, method, path, content=None):
     data = None if content is None else json.dumps(content).encode()
     reply = server.request(method, path, data, {"Content-Type": "application/json"} if data else {})
@@ -68,7 +73,8 @@ class FromFiles(Folder):
         self.assertGreater(told["accuracy"], 0.7)
         self.assertEqual(told["labels"], 24)
         answer = json.loads(assay("decide", "-m", self.model, "--lessons", self.lessons, "--json", "-q", QUESTION,
-                                  *[f"--option={option}" for option in STATES], "Give me back the money I paid."))
+                                  *[f"--option={option}" for option in STATES], "--state",
+                                  "Give me back the money I paid."))
         text = json.dumps(answer)
         self.assertIn("taught", text)
 
@@ -78,7 +84,7 @@ class FromFiles(Folder):
         for where in (path, again):
             assay("teach", self.labelled, "--name", "twice", "-m", self.model, "-o", where, "--zero-shot-rows", "0",
                   "--no-curve")
-        lessons = [json.load(open(where, encoding="utf-8")) for where in (path, again)]
+        lessons = [read(where) for where in (path, again)]
         for lesson in lessons:
             lesson.pop("created")
         self.assertEqual(lessons[0], lessons[1])
@@ -89,7 +95,7 @@ class FromFiles(Folder):
                                 "--report", os.path.join(self.folder.name, "c.html")))
         self.assertEqual(told["rows"], 24)
         self.assertEqual(told["thresholds"][0]["risk"], 0.2)
-        lesson = json.load(open(path, encoding="utf-8"))
+        lesson = read(path)
         self.assertEqual(lesson["question"]["text"], QUESTION)
         with open(os.path.join(self.folder.name, "c.html"), encoding="utf-8") as page:
             self.assertIn("<svg", page.read())
