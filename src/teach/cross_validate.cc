@@ -22,7 +22,7 @@ namespace {
 constexpr std::size_t kTestedRowsMin = 10;
 constexpr double kShrinkages[] = {kLedoitWolf, 0.1, 0.3, 0.5, 0.7, 0.9};
 constexpr double kLambdas[] = {0.03, 0.1, 0.3, 1, 3};
-constexpr double kFirstShrinkage = 0.5;
+constexpr double kFirstShrinkage = 0.7;
 constexpr double kFirstLambda = 0.3;
 constexpr double kPriorWeights[] = {0.25, 0.5, 1};
 constexpr double kDefaultShrinkage = 0.7;

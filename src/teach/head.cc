@@ -114,11 +114,13 @@ class HeadFitter::Impl {
     }
     solved *= scale.factor;
     const Rows weights = solved.transpose();
-    FittedHead out{flat(weights), {}, shrinkage};
+    // trace(P S) over the numbers or over the rows: both count what lambda leaves.
+    const double kept = static_cast<double>(std::min(n_, d_)) - scale.lambda * inverse_diagonal(factor).sum();
+    FittedHead out{flat(weights), {}, shrinkage, effective_width(scale, kept)};
     for (Index k = 0; k < k_; k++) {
       // The scores are of x less the common mean.
       const double own = weights.row(k).dot(means_.row(k)) / 2 + weights.row(k).dot(centre_);
-      out.bias.push_back(log_share(k) - own);
+      out.bias.push_back(log_share(k) - own + out.effective_width / (2 * counts_(k)));
     }
     return out;
   }
@@ -134,7 +136,7 @@ class HeadFitter::Impl {
       solved = x_.transpose() * factor.solve(centred_targets());
     }
     const Rows weights = solved.transpose();
-    FittedHead out{flat(weights), {}, regularisation};
+    FittedHead out{flat(weights), {}, regularisation, 0};
     for (Index k = 0; k < k_; k++) out.bias.push_back(share(k) - weights.row(k).dot(centre_));
     return out;
   }
@@ -158,9 +160,10 @@ class HeadFitter::Impl {
       p.rm = factor.solve(residual_means_);
       p.mm = (mean_products_ - residual_means_.transpose() * p.rm) / scale.lambda;
     }
+    const double e = effective_width(scale, p.rr.sum());
     Rows scores = Rows::Zero(n_, k_);
     for (Index i = 0; i < n_; i++) {
-      if (counts_(class_of(i)) > 1) scores.row(i) = without(i, p, scale.factor);
+      if (counts_(class_of(i)) > 1) scores.row(i) = without(i, p, scale.factor, e);
     }
     return flat(scores);
   }
@@ -202,6 +205,10 @@ class HeadFitter::Impl {
 
   Index class_of(Index row) const { return index(classes_[static_cast<std::size_t>(row)]); }
   double share(Index k) const { return counts_(k) / static_cast<double>(n_); }
+  // trace(C^-1 S / n), with trace(P S) given.
+  double effective_width(const Scale& scale, double kept) const {
+    return scale.factor * kept / static_cast<double>(n_);
+  }
   double log_share(Index k) const { return std::log(share(k)); }
 
   Scale scale_of(double shrinkage) const {
@@ -269,7 +276,7 @@ class HeadFitter::Impl {
 
   // With r what row i is away from its class's mean, leaving it out takes c r r' from S, c = n_k / (n_k - 1), and moves
   // that mean by -r / (n_k - 1). So P becomes P + g P r r' P with g = c / (1 - c r'P r).
-  Eigen::RowVectorXd without(Index i, const Products& p, double factor) const {
+  Eigen::RowVectorXd without(Index i, const Products& p, double factor, double effective_width) const {
     const Index k = class_of(i);
     const double c = counts_(k) / (counts_(k) - 1);
     const double step = 1 / (counts_(k) - 1);
@@ -286,7 +293,8 @@ class HeadFitter::Impl {
         xm -= step * xr;
         rm -= step * rr;
       }
-      scores(j) = factor * (xm + g * xr * rm - (mm + g * rm * rm) / 2) + log_share(j);
+      const double rows = counts_(j) - (j == k ? 1 : 0);
+      scores(j) = factor * (xm + g * xr * rm - (mm + g * rm * rm) / 2) + log_share(j) + effective_width / (2 * rows);
     }
     return scores;
   }

@@ -13,11 +13,15 @@ namespace assay::teach {
 // kLda: linear discriminant analysis. With m_k the mean of class k, S the scatter sum (x - m_k)(x - m_k)' within the
 // classes, n rows of d numbers, and mu = trace(S) / (n d):
 //
-//   C = (1 - s) S / n + s mu I,   score_k = m_k' C^-1 x - m_k' C^-1 m_k / 2 + ln(n_k / n)
+//   C = (1 - s) S / n + s mu I,   score_k = m_k' C^-1 x - m_k' C^-1 m_k / 2 + ln(n_k / n) + e / (2 n_k)
 //
-// with x and m_k less the mean of all rows, for a shrinkage s in [0, 1]; with every class's rows equal (one each, say)
-// C is I, the nearest mean. kRidge: least squares on one-hot targets, W = (X'X + lambda I)^-1 X'Y with X and Y less
-// their means; here lambda is `regularisation` times d, so that one number suits all widths.
+// with e = trace(C^-1 S / n), the numbers that count: a mean of n_k rows lies farther from a row of its class than the
+// true mean does, by e / n_k in squared distance on average, so without the last term classes with few labels would
+// hardly ever be chosen (Moran and Murphy 1979 correct two classes so). Where all n_k are equal it changes nothing.
+// x and m_k are less the mean of all rows, and s, the shrinkage, lies in [0, 1]; where each class's rows are all equal
+// (one row each, say), C is I: the nearest mean.
+// kRidge: least squares on one-hot targets, W = (X'X + lambda I)^-1 X'Y with X and Y less their means; lambda is
+// `regularisation` times d, so that one number suits all widths.
 enum class HeadMethod { kLda, kRidge };
 const char* head_method_name(HeadMethod method);  // "lda", "ridge"
 
@@ -28,6 +32,7 @@ struct FittedHead {
   std::vector<double> weights;  // classes * width
   std::vector<double> bias;     // classes
   double regularisation = 0;    // as given, or what the formula gave
+  double effective_width = 0;   // e, of kLda
 };
 
 // Fits heads of several kinds to the same rows. What does not depend on the kind is computed once: the scatter

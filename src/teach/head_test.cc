@@ -100,12 +100,28 @@ double trace(const std::vector<Row>& a) {
   return sum;
 }
 
+// trace(C^-1 S / n) of all rows.
+double effective_width(const Problem& problem, double s) {
+  const auto n = static_cast<double>(problem.x.size());
+  const auto d = static_cast<double>(problem.width());
+  const auto scatter = problem.scatter(kNone);
+  const double mu = trace(scatter) / (n * d);
+  auto c = scatter;
+  for (std::size_t a = 0; a < problem.width(); a++) {
+    for (std::size_t b = 0; b < problem.width(); b++) c[a][b] = (1 - s) * scatter[a][b] / n + (a == b ? s * mu : 0);
+  }
+  double sum = 0;
+  for (std::size_t a = 0; a < problem.width(); a++) sum += solve(c, scatter[a])[a] / n;
+  return sum;
+}
+
 // LDA by its definition, without row `skip`; what leave_one_out() holds fixed is of all rows.
 Row lda_scores(const Problem& problem, double s, std::size_t skip, const Row& at) {
   const auto n = static_cast<double>(problem.x.size());
   const auto d = static_cast<double>(problem.width());
   const double mu = trace(problem.scatter(kNone)) / (n * d);
   auto c = problem.scatter(skip);
+  const double e = effective_width(problem, s);
   for (std::size_t a = 0; a < problem.width(); a++) {
     for (std::size_t b = 0; b < problem.width(); b++) c[a][b] = (1 - s) * c[a][b] / n + (a == b ? s * mu : 0);
   }
@@ -113,7 +129,8 @@ Row lda_scores(const Problem& problem, double s, std::size_t skip, const Row& at
   for (std::size_t k = 0; k < problem.class_count; k++) {
     const Row mean = problem.mean_of(k, skip);
     const Row w = solve(c, mean);
-    scores.push_back(dot(w, at) - dot(w, mean) / 2 + std::log(problem.count(k) / n));
+    const double rows = problem.count(k) - (skip != kNone && problem.classes[skip] == k ? 1 : 0);
+    scores.push_back(dot(w, at) - dot(w, mean) / 2 + std::log(problem.count(k) / n) + e / (2 * rows));
   }
   return scores;
 }
@@ -182,6 +199,7 @@ TEST(HeadFitter, IsWhatTheDefinitionsSayWithAndWithoutEachRow) {
     const auto ridge = fitter.fit(HeadMethod::kRidge, lambda);
     const auto lda_out = fitter.leave_one_out(HeadMethod::kLda, s);
     const auto ridge_out = fitter.leave_one_out(HeadMethod::kRidge, lambda);
+    EXPECT_NEAR(lda->effective_width, effective_width(problem, s), 1e-7 * lda->effective_width);
     ASSERT_TRUE(lda.ok() && ridge.ok() && lda_out.ok() && ridge_out.ok());
     for (std::size_t i = 0; i < problem.x.size(); i++) {
       SCOPED_TRACE("row " + std::to_string(i));
