@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Is acknowledged feedback there after kill -9? tests/soak/feedback_kill.py --tool PROGRAM [--rounds N] [--seed S]
 
-Starts a program that gives feedback on several threads (tests/feedback_kill_tool.cc), kills it at a random moment, opens
-the store again, and compares: each acknowledged label is there with the option that was said last (or the one that was
-being said), none twice, and SQLite finds the file whole. The next round goes on with the same file. Prints the seed;
-the moments at which the machine was are not drawn again by it, but what was written is.
+Starts a program that gives feedback on several threads (tests/feedback_kill_tool.cc), kills it at a random moment,
+opens the store again, and compares: each acknowledged label is there with the option that was said last (or the one
+that was being said), none twice, and SQLite finds the file whole. The next round goes on with the same file. Prints the
+seed, which draws what is written and how long each life is; where in its work a life ends is up to the machine.
 """
 
 import argparse
