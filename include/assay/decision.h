@@ -46,8 +46,9 @@ enum class Readout {
   kLetters,  // options listed under letters, one logit each
   kText,     // log-likelihood of the option's own words, less their prior
   kHead,     // the model's own decision head (llama.cpp's decision code)
+  kTaught,   // a lesson's head on hidden states; only in answers, never asked for
 };
-const char* readout_name(Readout readout);  // "auto", "letters", "text", "head"
+const char* readout_name(Readout readout);  // "auto", "letters", "text", "head", "taught"
 std::optional<Readout> readout_from_name(std::string_view name);
 
 // What the check at load found for a question type: may the probabilities be believed?

@@ -19,6 +19,9 @@ struct Outcome {
 double accuracy(std::span<const Outcome> outcomes);
 // Mean over outcomes of sum_k (p_k - y_k)^2, in [0, 2]; 0 for an empty span.
 double brier_score(std::span<const Outcome> outcomes);
+// Mean over outcomes of -ln p_expected in nats, with p no smaller than 2^-52, as scikit-learn has it: a right option
+// that got probability 0 costs 36 nats, not infinitely many. 0 for an empty span.
+double log_loss(std::span<const Outcome> outcomes);
 
 // A bin of the reliability diagram: top-label confidence in [low, high) (the last one includes 1).
 struct ReliabilityBin {

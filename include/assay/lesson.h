@@ -7,8 +7,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
+
+#include "assay/error.h"
 
 namespace assay {
 
@@ -43,15 +46,17 @@ struct Threshold {
   std::size_t rows_missing = 0;  // about how many more are needed where `value` is absent; 0: more would not help
 };
 
-// A linear head: score_k = bias_k + sum_d weights[k * width + d] * (x_d - mean_d) * scale_d, with x the cues' hidden
-// states one behind another; then log-softmax, and where prior_weight is not 0, plus prior_weight times the log of the
-// zero-shot probability. Options without labels have the zero-shot probability alone.
+// A linear head: score_k = bias_k + sum_d weights[k * width + d] * z_d, with z_d = (x_d - mean_d) * scale_d and x the
+// cues' hidden states one behind another; where `normalised`, z is divided by its root mean square before (and left as
+// it is where that is 0). Then log-softmax, and where prior_weight is not 0, plus prior_weight times the log of the
+// zero-shot probability. Options without labels have the zero-shot probability alone (teach/apply.h has the formulas).
 struct LinearHead {
   std::string method;                // "lda" or "ridge"
-  double regularisation = 0;         // shrinkage of lda, lambda of ridge
+  double regularisation = 0;         // shrinkage of lda; lambda / width of ridge
   std::vector<std::string> cues;     // texts with "{state}" in them (and maybe "{question}")
   std::size_t width = 0;             // numbers in x
   std::vector<float> mean, scale;    // width numbers each
+  bool normalised = false;           // whether only the direction of z counts
   std::vector<float> weights;        // options with labels * width numbers
   std::vector<float> bias;           // one for each option with labels
   std::vector<std::size_t> options;  // which option each row of weights is for, rising
@@ -105,5 +110,24 @@ struct LessonEffect {
   std::optional<double> risk;           // the threshold's
   std::optional<std::string> fallback;  // an option's id, where the action is kEscalate and the lesson has one
 };
+
+// A lesson's file: JSON that people can read, the head's numbers in base64. lesson_text(lesson_from_text(t)) has the
+// same lesson. Errors of reading: kInvalidArgument, with the member as field and what is wrong with it: not JSON, a
+// member that is missing, unknown or of another type, a number that is not finite or out of its range, sizes that do
+// not fit each other, numbers that do not have their hash (damage), another format.
+std::string lesson_text(const Lesson& lesson);
+Result<Lesson> lesson_from_text(const std::string& text);
+bool is_lesson_name(std::string_view name);
+
+// Writes the lesson into a folder of lessons (made where it is missing) as the next version of its name, whole or not
+// at all: where it lies and which version it is. The next server that reads the folder uses it. Errors: kIo;
+// kInvalidArgument where the folder's lesson of that name is another model's.
+struct SavedLesson {
+  std::string path;
+  std::int32_t version = 1;
+};
+Result<SavedLesson> save_lesson(const std::string& folder, const Lesson& lesson);
+// Where a folder keeps a lesson's labelled rows, if it does: a line of {"state": …, "expected": id} for each.
+std::string lesson_rows_path(const std::string& folder, const std::string& name);
 
 }  // namespace assay

@@ -3,11 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "assay/decision.h"
+#include "assay/decider.h"
 #include "assay/error.h"
 #include "assay/lesson.h"
 #include "assay/value.h"
@@ -108,5 +110,27 @@ class LessonDesk {
 };
 
 const char* feedback_result_name(FeedbackResult result);  // "stored", "known", "corrected"
+
+// How a server keeps lessons and decisions.
+struct LessonOptions {
+  enum class Keep { kNothing, kHashes, kTexts };
+
+  std::string folder;          // of lessons; empty: there are none, and none can come
+  std::string decisions_path;  // the file of decisions and feedback; empty: "decisions.sqlite" in the folder
+  Keep keep = Keep::kHashes;   // of decisions; texts are what a head is taught from, and what people wrote
+  // Reads JSON text, for states that were stored; empty: LessonDesk::fit() cannot teach.
+  std::function<Result<Value>(const std::string& text)> parse_json = {};
+  double false_alarm_rate = 0.01;           // of the test for drift, over a lesson version's whole life
+  std::size_t shadow_agreement_rows = 200;  // promotion: so many answers were compared,
+  double shadow_agreement = 0.9;            // and this share was the same
+};
+
+// A decider with lessons on top of one without, and the desk that keeps them. Thread-safe.
+class TaughtDecider : public Decider {
+ public:
+  virtual LessonDesk& desk() = 0;
+  // Errors: kIo (the folder or the file of decisions), kInvalidArgument (decisions without a place).
+  static Result<std::unique_ptr<TaughtDecider>> open(std::unique_ptr<Decider> inner, const LessonOptions& options);
+};
 
 }  // namespace assay

@@ -31,6 +31,10 @@ struct ModelOptions {
   bool option_head = true;
   bool extra_buffers = true;  // packed weights (faster); switched off by the start-up check when it crashes
   Packing packing = Packing::kAuto;
+  // With packing on: packed weights are kept in files here and mapped, so that a restart need not pack and processes
+  // share the pages; made when missing. Where it cannot be used, weights are packed in memory. Empty: always in memory.
+  std::string pack_cache_dir;
+  std::string file_sha256;  // of `path`, 64 hex digits, where the caller knows it; else computed where it is needed
   bool mmap = true;
   bool check_memory = true;  // refuse to load what the free memory cannot hold
   // Called with 0..1 while weights load; may be empty.
@@ -55,6 +59,9 @@ struct DeciderOptions {
   std::size_t answer_cache_entries = 0;  // whole replies kept for requests that come again; 0: off
   std::string snapshots_dir;             // prefixes computed before (assay warm) are read from here; empty: none
   bool write_snapshots = false;          // each kept prefix is written there as soon as it is computed
+  // A folder of lessons (docs/lessons.md) that open() puts on top; empty: none. TaughtDecider (lesson_desk.h) does
+  // more.
+  std::string lessons_dir;
   std::size_t prior_cache_tokens = 262144;  // bound of the cache of option priors, in tokens of its keys
   bool readout_check = true;                // run (or read the stored result of) the built-in check at load
   bool start_check = true;                  // try one decode in a child process before serving

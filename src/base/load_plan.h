@@ -2,6 +2,7 @@
 // What is known of a model before its weights are loaded, for whoever loads them.
 
 #include <cstdint>
+#include <string>
 
 namespace assay {
 
@@ -13,6 +14,7 @@ struct LoadPlan {
   std::int32_t threads = 1;
   std::int32_t context_tokens = 0;  // of a decision
   bool has_head = false;            // the model answers through a decision head of its own
+  std::string cannot_decide;        // why it serves embeddings or ranks alone; empty: it decides
 };
 
 }  // namespace assay

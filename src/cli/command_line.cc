@@ -126,12 +126,25 @@ const ConfigEntry* find_entry(const std::vector<ConfigEntry>& entries, const std
   return found;
 }
 
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+std::string joined_by_commas(const std::vector<std::string>& values) {
+  std::string text;
+  for (const std::string& value : values) text += (text.empty() ? "" : ",") + value;
+  return text;
+}
+
 Status apply_option(const CommandSpec& command, const BoundOption& bound, const ReadEnvironment& environment,
-                    const std::vector<ConfigEntry>& entries) {
+                    const std::vector<ConfigEntry>& entries, Settings& settled) {
   const OptionSpec& spec = *bound.spec;
+  const auto set = [&spec, &settled](const std::vector<std::string>& values) {
+    if (spec.configurable) settled.emplace_back(env_of(spec), joined_by_commas(values));
+    return spec.set(values);
+  };
   if (bound.option->count() > 0) {
-    if (spec.kind == OptionKind::kSwitch) return spec.set({bound.option->results().back()});
-    return spec.set(bound.option->results());
+    std::vector<std::string> values = bound.option->results();
+    if (!spec.repeats) values.erase(values.begin(), values.end() - 1);
+    return set(values);
   }
   if (!spec.configurable) return Status();
   const auto from = [&spec](const Status& status, const std::string& source) -> Status {
@@ -139,14 +152,14 @@ Status apply_option(const CommandSpec& command, const BoundOption& bound, const 
     return invalid_argument(spec.name, source + ": " + status.error().message);
   };
   if (const std::optional<std::string> text = environment(env_of(spec)); text && !text->empty()) {
-    return from(spec.set({*text}), env_of(spec));
+    return from(set({*text}), env_of(spec));
   }
   const ConfigEntry* const entry = find_entry(entries, command.name, key_of(spec));
   if (entry == nullptr || entry->values.empty()) return Status();
   if (entry->values.size() > 1 && !spec.repeats) {
     return invalid_argument(spec.name, "the config file's '" + entry->key + "' takes one value, not a list");
   }
-  return from(spec.set(entry->values), "the config file's '" + entry->key + "'");
+  return from(set(entry->values), "the config file's '" + entry->key + "'");
 }
 
 Result<std::vector<ConfigEntry>> read_entries(const CLI::Option& flag, const ReadEnvironment& environment) {
@@ -182,28 +195,28 @@ std::vector<CommandApp> add_commands(CLI::App& root, const std::vector<CommandSp
 }
 
 Status apply_command(const std::vector<CommandSpec>& commands, const CommandApp& chosen,
-                     const ReadEnvironment& environment) {
+                     const ReadEnvironment& environment, Settings& settled) {
   const std::vector<std::string> words = chosen.app->remaining();
   if (!words.empty()) return unknown_word(*chosen.command, words);
   const Result<std::vector<ConfigEntry>> entries = read_entries(*chosen.config, environment);
   if (!entries.ok()) return entries.error();
   if (Status known = check_config_keys(commands, *entries); !known.ok()) return known;
   for (const BoundOption& bound : chosen.bound) {
-    if (Status applied = apply_option(*chosen.command, bound, environment, *entries); !applied.ok()) return applied;
+    if (Status applied = apply_option(*chosen.command, bound, environment, *entries, settled); !applied.ok()) {
+      return applied;
+    }
   }
   return Status();
 }
 
-std::vector<std::pair<std::string, std::string>> given_by(const CommandApp& chosen) {
-  std::vector<std::pair<std::string, std::string>> out;
+Settings given_by(const CommandApp& chosen) {
+  Settings out;
   if (chosen.config->count() > 0) out.emplace_back("ASSAY_CONFIG", chosen.config->results().back());
   for (const BoundOption& bound : chosen.bound) {
     if (bound.option->count() == 0 || !bound.spec->configurable || bound.spec->positional) continue;
     std::vector<std::string> values = bound.option->results();
     if (!bound.spec->repeats) values.erase(values.begin(), values.end() - 1);
-    std::string text;
-    for (const std::string& value : values) text += (text.empty() ? "" : ",") + value;
-    out.emplace_back(env_of(*bound.spec), text);
+    out.emplace_back(env_of(*bound.spec), joined_by_commas(values));
   }
   return out;
 }
@@ -253,8 +266,11 @@ Result<ParsedCommand> parse_command_line(const std::vector<CommandSpec>& command
     return ParsedCommand{"", root.help()};
   }
   if (!words.empty()) return unknown_word(*chosen->command, words);
-  if (const Status applied = apply_command(commands, *chosen, environment); !applied.ok()) return applied.error();
-  return ParsedCommand{chosen->command->name, "", given_by(*chosen)};
+  Settings settled;
+  if (const Status applied = apply_command(commands, *chosen, environment, settled); !applied.ok()) {
+    return applied.error();
+  }
+  return ParsedCommand{chosen->command->name, "", given_by(*chosen), std::move(settled)};
 }
 
 }  // namespace assay::cli

@@ -20,6 +20,8 @@ struct ParsedCommand {
   std::string help_text;  // for --help and for no command at all
   // What flags said, as environment variables: another process with these reads the same (lists joined by commas).
   std::vector<std::pair<std::string, std::string>> given = {};
+  // In the same form what flags, environment and config file said.
+  std::vector<std::pair<std::string, std::string>> settled = {};
 };
 
 // Reads `arguments` (without the program's name), fills the options of the one command that was named and leaves the

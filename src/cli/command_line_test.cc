@@ -168,6 +168,9 @@ TEST_F(CommandLineTest, TellsWhatFlagsSaidAsAnEnvironment) {
   EXPECT_EQ(given, wanted);
   environment_["ASSAY_THREADS"] = "5";
   EXPECT_TRUE(parse({"serve"})->given.empty());  // it is there already
+  const Result<ParsedCommand> both = parse({"serve", "--no-mmap"});
+  const std::map<std::string, std::string> settled(both->settled.begin(), both->settled.end());
+  EXPECT_EQ(settled, (std::map<std::string, std::string>{{"ASSAY_THREADS", "5"}, {"ASSAY_NO_MMAP", "true"}}));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "cli/calibrate_command.h"
 #include "cli/completion.h"
 #include "cli/decide_command.h"
 #include "cli/doctor_command.h"
@@ -13,6 +14,7 @@
 #include "cli/sagemaker_command.h"
 #include "cli/score_command.h"
 #include "cli/serve_flags.h"
+#include "cli/teach_command.h"
 #include "cli/verify_command.h"
 #include "cli/version_command.h"
 #include "cli/warm_command.h"
@@ -24,6 +26,8 @@ struct CommandFlags {
   DecideFlags decide;
   ScoreFlags score;
   EvalFlags eval;
+  CalibrateFlags calibrate;
+  TeachFlags teach;
   ServeFlags serve;
   SageMakerFlags sagemaker;
   VerifyFlags verify;

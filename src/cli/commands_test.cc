@@ -84,6 +84,8 @@ TEST_F(CommandsTest, ModelFlagsReachTheDeciderOptions) {
                      "77",
                      "--pack",
                      "panel",
+                     "--pack-cache",
+                     "packs",
                      "--no-extra-buffers",
                      "--no-mmap",
                      "--chat-template",
@@ -115,6 +117,7 @@ TEST_F(CommandsTest, ModelFlagsReachTheDeciderOptions) {
   EXPECT_EQ(options->model.cache_tokens, 77);
   EXPECT_FALSE(options->model.extra_buffers);
   EXPECT_EQ(options->model.packing, Packing::kPanel);
+  EXPECT_EQ(options->model.pack_cache_dir, "packs");
   EXPECT_FALSE(options->model.mmap);
   EXPECT_EQ(options->model.chat_template, "{{ x }}");
   EXPECT_EQ(options->readout, Readout::kText);
@@ -175,6 +178,7 @@ TEST_F(CommandsTest, DefaultsAreThoseOfTheLibrary) {
   EXPECT_EQ(options->model.cache_tokens, library.model.cache_tokens);
   EXPECT_EQ(options->model.extra_buffers, library.model.extra_buffers);
   EXPECT_EQ(options->model.packing, library.model.packing);
+  EXPECT_EQ(options->model.pack_cache_dir, library.model.pack_cache_dir);
   EXPECT_EQ(options->model.mmap, library.model.mmap);
   EXPECT_EQ(options->readout, library.readout);
   EXPECT_EQ(options->readout_check, library.readout_check);

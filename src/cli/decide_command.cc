@@ -91,6 +91,7 @@ CommandSpec decide_command(DecideFlags& flags) {
       as_request_only(switch_option("receipt", "Add hashes of what was computed and what came out", &flags.receipt)));
   spec.options.push_back(layout_option(&flags.layout));
   spec.options.push_back(snapshots_option(flags.model));
+  spec.options.push_back(lessons_option(flags.model));
   for (OptionSpec& option : model_options(flags.model)) spec.options.push_back(std::move(option));
   return spec;
 }

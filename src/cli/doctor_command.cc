@@ -129,6 +129,21 @@ Finding check_results_folder(const MachineFacts& facts) {
   return good("check results can be kept (" + size_text(facts.disk_free_bytes) + " of disk free)");
 }
 
+// Packed weights are about a byte for each weight: up to twice as long as the file.
+Finding check_pack_cache(const MachineFacts& facts) {
+  const std::string name = "the pack cache '" + facts.pack_cache + "'";
+  if (facts.pack_cache.empty()) return good("no pack cache: weights are packed at every start (--pack-cache)");
+  if (!facts.pack_cache_writable) {
+    return warning(name + " cannot be written: what is not there already is packed at every start",
+                   "make the folder writable, or name another with --pack-cache");
+  }
+  if (facts.pack_cache_free_bytes < 2 * facts.model_bytes) {
+    return warning(name + " has only " + size_text(facts.pack_cache_free_bytes) + " of disk left",
+                   "free some: packed weights take up to twice the model's " + size_text(facts.model_bytes));
+  }
+  return good(name + " can be written (" + size_text(facts.pack_cache_free_bytes) + " of disk free)");
+}
+
 Finding check_port(const MachineFacts& facts) {
   const std::string port = "port " + std::to_string(facts.port);
   if (facts.port_free) return good(port + " is free");
@@ -166,8 +181,8 @@ CommandSpec doctor_command(DoctorFlags& flags) {
 }
 
 std::vector<Finding> findings_of(const MachineFacts& facts) {
-  return {check_model(facts),   check_memory(facts),         check_cpu(facts),
-          check_threads(facts), check_results_folder(facts), check_port(facts)};
+  return {check_model(facts),          check_memory(facts),     check_cpu(facts), check_threads(facts),
+          check_results_folder(facts), check_pack_cache(facts), check_port(facts)};
 }
 
 int run_doctor(const DoctorFlags& flags, const MachineFacts& facts, Streams& streams) {

@@ -104,6 +104,19 @@ TEST(Doctor, FindsFoldersDiskAndPort) {
   EXPECT_EQ(bad(facts), "warning: port 8080 is in use\n");
 }
 
+TEST(Doctor, FindsAPackCacheThatCannotBeUsed) {
+  MachineFacts facts = sound_facts();
+  facts.pack_cache = "packs";
+  facts.pack_cache_writable = true;
+  facts.pack_cache_free_bytes = 2 * kGiB;
+  EXPECT_EQ(bad(facts), "");
+  facts.pack_cache_free_bytes = 2 * kGiB - 1;
+  EXPECT_EQ(bad(facts), "warning: the pack cache 'packs' has only 2.0 GiB of disk left\n");
+  facts.pack_cache_writable = false;
+  EXPECT_EQ(bad(facts),
+            "warning: the pack cache 'packs' cannot be written: what is not there already is packed at every start\n");
+}
+
 TEST(Doctor, ExitCodeIsOneForAFatalFinding) {
   std::istringstream in;
   std::ostringstream out;

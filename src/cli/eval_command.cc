@@ -152,6 +152,7 @@ CommandSpec eval_command(EvalFlags& flags) {
   out.push_back(layout_option(&flags.layout));
   out.push_back(as_request_only(switch_option(
       "compare-layouts", "Ask all rows in both layouts, and show both side by side", &flags.compare_layouts)));
+  out.push_back(lessons_option(flags.model));
   for (OptionSpec& option : model_options(flags.model)) out.push_back(std::move(option));
   return spec;
 }

@@ -52,15 +52,23 @@ void add_model_lines(const ModelReport& report, Lines& lines) {
                                         (report.determinism.empty() ? "" : ": " + report.determinism)});
 }
 
+// How the packed weights came to be where they are.
+std::string pack_cache_text(const ModelReport& report) {
+  if (report.pack_cache == "read") return " mapped from " + report.pack_cache_path;
+  if (report.pack_cache == "written") return " packed and written to " + report.pack_cache_path;
+  return report.pack_cache == "failed" ? " packed (the pack cache cannot be used)" : " packed";
+}
+
 void add_machine_lines(const ModelReport& report, const PrefillSpeed& speed, Lines& lines) {
   lines.push_back({"memory", byte_size(static_cast<double>(report.memory_needed_bytes)) + " needed, " +
                                  byte_size(static_cast<double>(report.memory_free_bytes)) + " were free"});
   lines.push_back({"threads", std::to_string(report.threads) +
                                   (report.extra_buffers ? ", packed weights" : ", weights as the file has them")});
-  lines.push_back({"kernels", report.packing == "off" ? "llama.cpp's"
-                                                      : report.packing_unit + ", packing " + report.packing + ", " +
-                                                            byte_size(static_cast<double>(report.packed_bytes)) +
-                                                            " packed in " + fixed(report.packing_seconds, 2) + " s"});
+  lines.push_back({"kernels", report.packing == "off"
+                                  ? "llama.cpp's"
+                                  : report.packing_unit + ", packing " + report.packing + ", " +
+                                        byte_size(static_cast<double>(report.packed_bytes)) + pack_cache_text(report) +
+                                        " in " + fixed(report.packing_seconds, 2) + " s"});
   lines.push_back({"prefill", std::to_string(speed.tokens) + " tokens in " + fixed(speed.ms, 1) + " ms, " +
                                   fixed(speed.tokens_per_second(), 0) + " tokens/s"});
 }
@@ -115,44 +123,47 @@ Value inspect_value(const ModelReport& report, const PrefillSpeed& speed) {
   for (const CheckScore& score : report.check) check.push_back(check_value(score));
   Value::Array warnings;
   for (const std::string& warning : report.warnings) warnings.push_back(Value(warning));
-  return Value(Value::Object{{"id", Value(report.id)},
-                             {"path", Value(report.path)},
-                             {"sha256", report.sha256.empty() ? Value() : Value(report.sha256)},
-                             {"architecture", Value(report.architecture)},
-                             {"description", Value(report.description)},
-                             {"file_bytes", count_value(report.file_bytes)},
-                             {"weights_bytes", count_value(report.weights_bytes)},
-                             {"parameters", count_value(report.parameters)},
-                             {"vocabulary_tokens", int_value(report.vocabulary_tokens)},
-                             {"trained_context_tokens", int_value(report.trained_context_tokens)},
-                             {"context_tokens", int_value(report.context_tokens)},
-                             {"hidden_size", int_value(report.hidden_size)},
-                             {"threads", int_value(report.threads)},
-                             {"recurrent", Value(report.recurrent)},
-                             {"decision_head", report.decision_head.empty() ? Value() : Value(report.decision_head)},
-                             {"chat_template", Value(report.chat_template)},
-                             {"system_role", Value(report.system_role)},
-                             {"thinking", Value(report.thinking)},
-                             {"letter_labels", Value(report.letter_labels)},
-                             {"letter_label_count", int_value(report.letter_label_count)},
-                             {"readout", Value(readout_name(report.readout))},
-                             {"readout_source", Value(report.readout_source)},
-                             {"layout", Value(layout_name(report.layout))},
-                             {"deterministic", Value(report.deterministic)},
-                             {"determinism", Value(report.determinism)},
-                             {"check", Value(std::move(check))},
-                             {"memory_needed_bytes", count_value(report.memory_needed_bytes)},
-                             {"memory_free_bytes", count_value(report.memory_free_bytes)},
-                             {"extra_buffers", Value(report.extra_buffers)},
-                             {"packing", Value(report.packing)},
-                             {"packing_unit", Value(report.packing_unit)},
-                             {"packed_bytes", count_value(report.packed_bytes)},
-                             {"packing_seconds", Value(report.packing_seconds)},
-                             {"option_head", Value(report.option_head)},
-                             {"prefill", Value(Value::Object{{"tokens", int_value(speed.tokens)},
-                                                             {"ms", Value(speed.ms)},
-                                                             {"tokens_per_second", Value(speed.tokens_per_second())}})},
-                             {"warnings", Value(std::move(warnings))}});
+  return Value(
+      Value::Object{{"id", Value(report.id)},
+                    {"path", Value(report.path)},
+                    {"sha256", report.sha256.empty() ? Value() : Value(report.sha256)},
+                    {"architecture", Value(report.architecture)},
+                    {"description", Value(report.description)},
+                    {"file_bytes", count_value(report.file_bytes)},
+                    {"weights_bytes", count_value(report.weights_bytes)},
+                    {"parameters", count_value(report.parameters)},
+                    {"vocabulary_tokens", int_value(report.vocabulary_tokens)},
+                    {"trained_context_tokens", int_value(report.trained_context_tokens)},
+                    {"context_tokens", int_value(report.context_tokens)},
+                    {"hidden_size", int_value(report.hidden_size)},
+                    {"threads", int_value(report.threads)},
+                    {"recurrent", Value(report.recurrent)},
+                    {"decision_head", report.decision_head.empty() ? Value() : Value(report.decision_head)},
+                    {"chat_template", Value(report.chat_template)},
+                    {"system_role", Value(report.system_role)},
+                    {"thinking", Value(report.thinking)},
+                    {"letter_labels", Value(report.letter_labels)},
+                    {"letter_label_count", int_value(report.letter_label_count)},
+                    {"readout", Value(readout_name(report.readout))},
+                    {"readout_source", Value(report.readout_source)},
+                    {"layout", Value(layout_name(report.layout))},
+                    {"deterministic", Value(report.deterministic)},
+                    {"determinism", Value(report.determinism)},
+                    {"check", Value(std::move(check))},
+                    {"memory_needed_bytes", count_value(report.memory_needed_bytes)},
+                    {"memory_free_bytes", count_value(report.memory_free_bytes)},
+                    {"extra_buffers", Value(report.extra_buffers)},
+                    {"packing", Value(report.packing)},
+                    {"packing_unit", Value(report.packing_unit)},
+                    {"packed_bytes", count_value(report.packed_bytes)},
+                    {"packing_seconds", Value(report.packing_seconds)},
+                    {"pack_cache", Value(report.pack_cache)},
+                    {"pack_cache_path", report.pack_cache_path.empty() ? Value() : Value(report.pack_cache_path)},
+                    {"option_head", Value(report.option_head)},
+                    {"prefill", Value(Value::Object{{"tokens", int_value(speed.tokens)},
+                                                    {"ms", Value(speed.ms)},
+                                                    {"tokens_per_second", Value(speed.tokens_per_second())}})},
+                    {"warnings", Value(std::move(warnings))}});
 }
 
 std::string inspect_text(const ModelReport& report, const PrefillSpeed& speed) {

@@ -49,6 +49,29 @@ TEST_F(InspectTest, PrintsTheReportAndASpeed) {
   }
 }
 
+TEST_F(InspectTest, SaysWherePackedWeightsComeFrom) {
+  fake_.model.packing = "on";
+  fake_.model.packing_unit = "avx2";
+  fake_.model.packed_bytes = 2u * 1024 * 1024;
+  fake_.model.packing_seconds = 0.25;
+  flags_.positional_model = "tiny.gguf";
+  for (const auto& [state, text] : {std::pair{"off", "avx2, packing on, 2.0 MiB packed in 0.25 s"},
+                                    std::pair{"read", "2.0 MiB mapped from packs/x in 0.25 s"},
+                                    std::pair{"written", "2.0 MiB packed and written to packs/x in 0.25 s"},
+                                    std::pair{"failed", "2.0 MiB packed (the pack cache cannot be used) in 0.25 s"}}) {
+    fake_.model.pack_cache = state;
+    fake_.model.pack_cache_path = "packs/x";
+    out_.str("");
+    ASSERT_EQ(run(), 0);
+    EXPECT_NE(out_.str().find(text), std::string::npos) << out_.str();
+  }
+  flags_.json = true;
+  out_.str("");
+  ASSERT_EQ(run(), 0);
+  EXPECT_EQ(*server::parse_json(out_.str())->find("pack_cache")->string(), "failed");
+  EXPECT_EQ(*server::parse_json(out_.str())->find("pack_cache_path")->string(), "packs/x");
+}
+
 TEST_F(InspectTest, PrintsJson) {
   flags_.model.model = "tiny.gguf";
   flags_.json = true;

@@ -22,7 +22,8 @@ std::optional<LlamaFlagKind> llama_flag_kind(std::string_view name, const std::v
   if (has(kOnOffs, name)) return LlamaFlagKind::kOnOff;
   const std::string word = "--" + std::string(name);
   for (const ForeignFlag& flag : flags) {
-    if (has(flag.names, word)) return flag.values == 0 ? LlamaFlagKind::kSwitch : LlamaFlagKind::kValue;
+    if (!has(flag.names, word)) continue;
+    return flag.values == 0 ? LlamaFlagKind::kSwitch : flag.values == 1 ? LlamaFlagKind::kValue : LlamaFlagKind::kTwo;
   }
   if (has(kRemoved, name)) return LlamaFlagKind::kRemoved;
   return std::nullopt;

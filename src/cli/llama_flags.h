@@ -12,6 +12,7 @@ namespace assay::cli {
 enum class LlamaFlagKind {
   kSwitch,   // nothing behind it
   kValue,    // one value
+  kTwo,      // two values
   kOnOff,    // one value: on, off or auto
   kRemoved,  // earlier versions had it
 };

@@ -91,6 +91,19 @@ fs::path existing_above(fs::path path) {
   return path.empty() ? fs::path(".") : path;
 }
 
+struct FolderFacts {
+  bool writable = false;
+  std::uint64_t free_bytes = 0;
+};
+
+// Of a folder, or of what it would be made in.
+FolderFacts folder_facts(const fs::path& folder) {
+  const fs::path existing = existing_above(folder);
+  std::error_code code;
+  const fs::space_info space = fs::space(existing, code);
+  return {.writable = access(existing.c_str(), W_OK) == 0, .free_bytes = code ? 0 : space.available};
+}
+
 }  // namespace
 
 bool port_is_free(int port) {
@@ -121,11 +134,15 @@ MachineFacts read_machine_facts(const BuildReport& build, const ModelFlags& mode
   read_model(model.model, facts);
   read_cgroup(paths, facts);
   facts.cache_folder = model.check_dir.empty() ? (fs::path(paths.cache_home) / "assay").string() : model.check_dir;
-  const fs::path existing = existing_above(facts.cache_folder);
-  facts.cache_folder_writable = access(existing.c_str(), W_OK) == 0;
-  std::error_code code;
-  const fs::space_info space = fs::space(existing, code);
-  facts.disk_free_bytes = code ? 0 : space.available;
+  const FolderFacts results = folder_facts(facts.cache_folder);
+  facts.cache_folder_writable = results.writable;
+  facts.disk_free_bytes = results.free_bytes;
+  facts.pack_cache = model.pack_cache;
+  if (!facts.pack_cache.empty()) {
+    const FolderFacts packs = folder_facts(facts.pack_cache);
+    facts.pack_cache_writable = packs.writable;
+    facts.pack_cache_free_bytes = packs.free_bytes;
+  }
   facts.threads_asked = model.threads;
   facts.port = port;
   facts.port_free = port_is_free(port);

@@ -27,6 +27,10 @@ struct MachineFacts {
   bool cache_folder_writable = false;
   std::uint64_t disk_free_bytes = 0;  // where check results go
 
+  std::string pack_cache;  // --pack-cache; empty: none
+  bool pack_cache_writable = false;
+  std::uint64_t pack_cache_free_bytes = 0;
+
   std::optional<std::uint64_t> memory_limit_bytes;  // cgroup v2
   std::uint64_t memory_used_bytes = 0;              // cgroup v2; only with a limit
   std::optional<double> cpu_limit;                  // cgroup v2, in cores

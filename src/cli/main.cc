@@ -100,7 +100,7 @@ ServeParts serve_parts(const OpenDecider& open) {
   const auto open_on = [](DeciderOptions options, llama_model* model, const LoadPlan& plan, ComputeGate* gate) {
     return service::open_decider(std::move(options), {.model = model, .plan = plan, .gate = gate});
   };
-  return {.open = open, .plan = service::plan_load, .open_on = open_on};
+  return {.open = open, .plan = service::plan_load, .open_on = open_on, .environment = {}};
 }
 
 // The same, and a first decision is made before they are handed out.
@@ -137,7 +137,11 @@ int run_command(const std::string& name, const CommandFlags& flags, const std::v
   const OpenDecider open = [](DeciderOptions options) { return Decider::open(std::move(options)); };
   if (name == "decide") return run_decide(flags.decide, streams, open);
   if (name == "inspect") return run_inspect(flags.inspect, streams, open);
-  if (name == "serve") return run_serve(flags.serve, streams, clock, **signals, serve_parts(open));
+  if (name == "serve") {
+    ServeParts parts = serve_parts(open);
+    parts.environment = read_environment;
+    return run_serve(flags.serve, streams, clock, **signals, parts);
+  }
   if (name == "sagemaker") {
     const Result<ServeFlags> serve = serve_flags_of(flags.sagemaker, has_gpu());
     if (!serve.ok()) return report_error(streams.err, serve.error());
@@ -157,6 +161,8 @@ int run_command(const std::string& name, const CommandFlags& flags, const std::v
   if (name == "verify") return run_verify(flags.verify, streams, context, open_then_expect);
   if (name == "warm") return run_warm(flags.warm, streams, context, open_then_expect);
   if (name == "score") return run_score(flags.score, streams, context, open_then_expect);
+  if (name == "calibrate") return run_calibrate(flags.calibrate, streams, context, open_then_expect);
+  if (name == "teach") return run_teach(flags.teach, streams, context, open_then_expect);
   return run_eval(flags.eval, streams, context, open_then_expect);
 }
 
@@ -190,6 +196,7 @@ int run(const std::vector<std::string>& arguments) {
   }
   set_log_level(log_level(log_level_name(parsed->name, flags)));
   flags.serve.given = parsed->given;
+  flags.sagemaker.serve.given = parsed->settled;
   return run_command(parsed->name, flags, commands, streams);
 }
 

@@ -43,6 +43,11 @@ void add_engine_options(std::vector<OptionSpec>& out, ModelFlags& flags) {
                     "Weights packed for kernels of this program's own: on (once, a byte a weight more memory), "
                     "panel (inside of each product), off (llama.cpp's kernels), auto by free memory",
                     {"auto", "on", "panel", "off"}, &flags.packing));
+  out.push_back(
+      as_folder(text_option("pack-cache", "DIR",
+                            "Folder where packed weights are kept and mapped from at the next start, shared by "
+                            "processes; default: none",
+                            &flags.pack_cache)));
   out.push_back(switch_option("no-extra-buffers", "Keep the weights as the file packs them: slower, less memory",
                               &flags.no_extra_buffers));
   out.push_back(switch_option("no-mmap", "Read the file into memory instead of mapping it", &flags.no_mmap));
@@ -85,6 +90,12 @@ OptionSpec snapshots_option(ModelFlags& flags) {
                                &flags.snapshots));
 }
 
+OptionSpec lessons_option(ModelFlags& flags) {
+  return as_folder(text_option("lessons", "DIR",
+                               "Folder of lessons (assay calibrate, assay teach) to answer with; default: none",
+                               &flags.lessons));
+}
+
 Result<DeciderOptions> decider_options(const ModelFlags& flags) {
   if (flags.model.empty()) {
     return invalid_argument("--model",
@@ -109,11 +120,13 @@ Result<DeciderOptions> decider_options(const ModelFlags& flags) {
   out.model.cache_tokens = flags.cache_tokens;
   out.model.extra_buffers = !flags.no_extra_buffers;
   out.model.packing = packing_of(flags.packing);
+  out.model.pack_cache_dir = flags.pack_cache;
   out.model.option_head = flags.option_head;
   out.model.mmap = !flags.no_mmap;
   out.model.check_memory = !flags.no_memory_check;
   out.readout = readout_from_name(flags.readout).value_or(Readout::kAuto);
   out.snapshots_dir = flags.snapshots;
+  out.lessons_dir = flags.lessons;
   out.special_tokens = flags.special_tokens == "reject" ? SpecialTokens::kReject : SpecialTokens::kLiteral;
   out.limits.options_max = flags.options_max;
   out.queue_jobs_max = flags.queue_jobs_max;

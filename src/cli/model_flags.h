@@ -21,12 +21,14 @@ struct ModelFlags {
   std::int32_t cache_tokens = ModelOptions{}.cache_tokens;
   bool option_head = ModelOptions{}.option_head;
   std::string packing = "auto";
+  std::string pack_cache;  // a folder
   bool no_extra_buffers = false;
   bool no_mmap = false;
   bool no_memory_check = false;
   std::string chat_template;  // a file
   std::string readout = "auto";
   std::string snapshots;  // a folder; commands that take it add snapshots_option()
+  std::string lessons;    // a folder; commands that take it add lessons_option()
   std::string special_tokens = "literal";
   bool no_readout_check = false;
   bool no_start_check = false;
@@ -40,6 +42,8 @@ struct ModelFlags {
 std::vector<OptionSpec> model_options(ModelFlags& flags);
 // --snapshots. `flags` must outlive it.
 OptionSpec snapshots_option(ModelFlags& flags);
+// --lessons. `flags` must outlive it.
+OptionSpec lessons_option(ModelFlags& flags);
 
 // Reads the chat template's file. Errors: kInvalidArgument (no model named), kNotFound (no such file).
 Result<DeciderOptions> decider_options(const ModelFlags& flags);

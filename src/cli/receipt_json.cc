@@ -121,7 +121,8 @@ Value semif_body(const Row& row, const Answer& answer) {
                                {"type", Value(question_type_name(row.question.type))},
                                {"options", Value(std::move(options))}});
   // A decision head answers where nothing was asked for by name.
-  const Readout readout = answer.readout == Readout::kHead ? Readout::kAuto : answer.readout;
+  const bool can_be_asked = answer.readout != Readout::kHead && answer.readout != Readout::kTaught;
+  const Readout readout = !can_be_asked ? Readout::kAuto : answer.readout;
   return Value(Value::Object{{"decision", std::move(decision)},
                              {"x_readout", Value(readout_name(readout))},
                              {"x_layout", Value(layout_name(answer.layout))}});

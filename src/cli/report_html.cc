@@ -36,10 +36,6 @@ td.long { white-space: pre-wrap; overflow-wrap: anywhere; min-width: 16rem; }
 td.refused { color: #a1341c; white-space: normal; min-width: 10rem; }
 )";
 
-std::string card(const std::string& value, const std::string& name) {
-  return "<div><b>" + value + "</b><span>" + name + "</span></div>\n";
-}
-
 std::string excerpt(const std::string& text) {
   const std::string begin = readable_text(text, kExcerptBytes);
   return html_text(begin) + (text.size() > kExcerptBytes ? " …" : "");
@@ -132,6 +128,17 @@ std::string html_text(std::string_view bytes) {
   return out;
 }
 
+std::string report_card(const std::string& value, const std::string& name) {
+  return "<div><b>" + value + "</b><span>" + name + "</span></div>\n";
+}
+
+std::string report_page(const std::string& title, const std::string& body) {
+  return "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>" +
+         html_text(title) + "</title>\n<style>" + std::string(kStyle) + "</style>\n</head>\n<body>\n<h1>" +
+         html_text(title) + "</h1>\n" + body + "</body>\n</html>\n";
+}
+
 std::string report_html(const EvalResult& result) {
   const std::vector<const EvalRow*> rows = all_rows(result);
   const EvalNumbers numbers = eval_numbers(rows);
@@ -141,20 +148,15 @@ std::string report_html(const EvalResult& result) {
     if (row->outcome) outcomes.push_back(*row->outcome);
     times_ms.push_back(row->ms);
   }
-  std::string out =
-      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>Assay evaluation</title>\n"
-      "<style>" +
-      std::string(kStyle) + "</style>\n</head>\n<body>\n<h1>Assay evaluation</h1>\n";
-  out += about_line(result, numbers);
+  std::string out = about_line(result, numbers);
   out += "<div class=\"numbers\">\n";
-  out +=
-      card(percent(numbers.accuracy), std::to_string(numbers.correct) + " of " + std::to_string(numbers.n) + " right");
-  out += card(fixed(numbers.brier, 3), "Brier score");
-  out += card(fixed(numbers.ece, 3), "expected calibration error");
-  out += card(fixed(numbers.p50_ms, 1), "p50 ms") + card(fixed(numbers.p95_ms, 1), "p95 ms");
-  out += card(std::to_string(numbers.errors), "refused");
-  if (numbers.level_error) out += card(fixed(*numbers.level_error, 2), "level error on scales");
+  out += report_card(percent(numbers.accuracy),
+                     std::to_string(numbers.correct) + " of " + std::to_string(numbers.n) + " right");
+  out += report_card(fixed(numbers.brier, 3), "Brier score");
+  out += report_card(fixed(numbers.ece, 3), "expected calibration error");
+  out += report_card(fixed(numbers.p50_ms, 1), "p50 ms") + report_card(fixed(numbers.p95_ms, 1), "p95 ms");
+  out += report_card(std::to_string(numbers.errors), "refused");
+  if (numbers.level_error) out += report_card(fixed(*numbers.level_error, 2), "level error on scales");
   out += "</div>\n<div class=\"drawings\">\n<figure>" + reliability_svg(reliability_bins(outcomes)) +
          "<figcaption>Reliability: the dashed line is perfect calibration; the number is how many answers a bar "
          "holds.</figcaption></figure>\n<figure>" +
@@ -162,7 +164,7 @@ std::string report_html(const EvalResult& result) {
          "<figcaption>Latency: the share of decisions that took at most so long.</figcaption></figure>\n</div>\n";
   out += group_table("file", groups_by_file(result)) + group_table("type", groups_by_type(result)) +
          group_table("family", groups_by_family(result)) + wrong_table(result);
-  return out + "</body>\n</html>\n";
+  return report_page("Assay evaluation", out);
 }
 
 }  // namespace assay::cli

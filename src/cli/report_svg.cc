@@ -90,4 +90,22 @@ std::string latency_svg(std::vector<double> times_ms) {
   return out + "</svg>";
 }
 
+std::string learning_svg(const std::vector<CurveDot>& dots) {
+  std::string out = frame("Learning curve", "labels an option", "accuracy");
+  if (dots.empty()) return out + "</svg>";
+  double longest = 0;
+  for (const CurveDot& dot : dots) longest = std::max(longest, dot.x);
+  longest = std::max(longest, 1e-9);
+  std::string path;
+  for (const CurveDot& dot : dots) {
+    const double x = dot.x / longest;
+    path += (path.empty() ? "M" : "L") + at_x(x) + " " + at_y(dot.y);
+    out += line(x, std::max(0.0, dot.y - dot.spread), x, std::min(1.0, dot.y + dot.spread), "axis");
+    out += "<circle class=\"dot\" cx=\"" + at_x(x) + "\" cy=\"" + at_y(dot.y) + "\" r=\"3.5\"/>";
+    out += label(at_x(x), "297", "middle", fixed(dot.x, dot.x < 10 ? 1 : 0));
+    out += label(at_x(x), fixed(kBottom - kHeight * dot.y - 10, 1), "middle", fixed(dot.y, 3));
+  }
+  return out + "<path class=\"curve\" d=\"" + path + "\"/></svg>";
+}
+
 }  // namespace assay::cli

@@ -56,6 +56,41 @@ Status apply_settings(const SageMakerSettings& settings, const std::vector<Optio
   return {};
 }
 
+// For the processes of the models, which read `assay serve`'s variables and no container's: this container's defaults,
+// what its variables asked for, what our own settings said; a later one wins. Lines of requests are this process's.
+std::vector<std::pair<std::string, std::string>> settings_for_models(const SageMakerFlags& flags) {
+  const SageMakerFlags plain;
+  std::vector<std::pair<std::string, std::string>> out = {
+      {"ASSAY_TIMEOUT_MS", std::to_string(plain.serve.timeout_ms)},
+      {"ASSAY_STUCK_SECONDS", std::to_string(plain.serve.stuck_seconds)},
+      {"ASSAY_CHECK_DIR", plain.serve.model.check_dir}};
+  ServeFlags named;
+  const CommandSpec serve = serve_command(named);
+  for (const ServeSetting& setting : flags.settings.settings) {
+    for (const OptionSpec& option : serve.options) {
+      if (option.name != setting.flag || !option.configurable) continue;
+      std::string text;
+      for (const std::string& value : setting.values) text += (text.empty() ? "" : ",") + value;
+      out.emplace_back(env_of(option), text);
+    }
+  }
+  out.insert(out.end(), flags.serve.given.begin(), flags.serve.given.end());
+  out.insert(out.end(), {{"ASSAY_MODEL", ""}, {"ASSAY_CONFIG", ""}, {"ASSAY_LOG_REQUESTS", "false"}});
+  return out;
+}
+
+// The models come later: none is looked for.
+ServeFlags for_models_to_come(const SageMakerFlags& flags) {
+  log_line(LogLevel::kInfo, "multi-model: SageMaker says which models to load");
+  if (!flags.serve.model.model.empty()) {
+    log_line(LogLevel::kWarn, "the model '" + flags.serve.model.model + "' is not loaded: SageMaker says which are");
+  }
+  ServeFlags serve = flags.serve;
+  serve.model.model.clear();
+  serve.given = settings_for_models(flags);
+  return serve;
+}
+
 // The model that is named, or the one that lies in the folder.
 Result<ModelChoice> find_model(const SageMakerFlags& flags) {
   const SageMakerSettings& settings = flags.settings;
@@ -103,6 +138,8 @@ CommandSpec sagemaker_command(SageMakerFlags& flags) {
                                        {"warn", "refuse"}, &flags.unknown_variables));
   spec.options.push_back(switch_option("gpu-fallback", "Go on without a GPU where a variable asks for layers on one",
                                        &flags.gpu_fallback));
+  spec.options.push_back(switch_option(
+      "multi-model", "Load the models that SageMaker names, each in a process of its own", &flags.serve.multi_model));
   for (OptionSpec& option : serve_command(flags.serve).options) {
     if (!option.positional) spec.options.push_back(std::move(option));
   }
@@ -123,6 +160,7 @@ Status read_sagemaker_environment(SageMakerFlags& flags, const std::vector<std::
   if (const Status applied = apply_settings(*settings, serve_command(flags.serve).options); !applied.ok())
     return applied;
   flags.serve.llama_words = settings->llama_arguments;
+  flags.serve.multi_model = settings->multi_model;
   flags.settings = std::move(settings).value();
   return {};
 }
@@ -138,6 +176,7 @@ Result<ServeFlags> serve_flags_of(const SageMakerFlags& flags, bool has_gpu) {
     if (!flags.gpu_fallback) return invalid_argument(asked_by, text + "; --gpu-fallback goes on without one");
     log_line(LogLevel::kWarn, text + "; going on without one");
   }
+  if (flags.serve.multi_model) return for_models_to_come(flags);
   Result<ModelChoice> choice = find_model(flags);
   if (!choice.ok()) return choice.error();
   log_line(LogLevel::kInfo, "the model is " + choice->model);

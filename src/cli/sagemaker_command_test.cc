@@ -148,5 +148,41 @@ TEST(OpenedWarm, AModelThatCannotDecideIsNoServer) {
   EXPECT_EQ(bad.error().code, ErrorCode::kUnsupportedModel);
 }
 
+// The value of a variable as the processes of the models get it.
+std::string given(const ServeFlags& serve, const std::string& name) {
+  std::string value = "none";
+  for (const auto& [one, text] : serve.given) {
+    if (one == name) value = text;
+  }
+  return value;
+}
+
+TEST_F(SageMakerCommandTest, OfManyModelsNoneIsLookedForAndEachGetsTheSettings) {
+  const std::map<std::string, std::string> all = {{"SAGEMAKER_MULTI_MODEL", "true"},
+                                                  {"SM_LLAMA_CPP_MODEL_DIR", dir_.path("nowhere")},
+                                                  {"SM_LLAMA_CPP_CTX_SIZE", "1000"},
+                                                  {"SM_LLAMA_CPP_UBATCH_SIZE", "256"},
+                                                  {"ASSAY_STEP_MS", "40"}};
+  ASSERT_TRUE(read({"sagemaker", "serve", "--context-tokens", "2000"}, all).ok());
+  flags_.sagemaker.serve.given = {{"ASSAY_CONTEXT_TOKENS", "2000"}, {"ASSAY_STEP_MS", "40"}};  // as main does
+  const Result<ServeFlags> serve = serve_flags_of(flags_.sagemaker, false);
+  ASSERT_TRUE(serve.ok()) << serve.error().message;
+  EXPECT_TRUE(serve->multi_model);
+  EXPECT_EQ(serve->model.model, "");
+  EXPECT_EQ(given(*serve, "ASSAY_TIMEOUT_MS"), std::to_string(serve->timeout_ms));
+  EXPECT_EQ(given(*serve, "ASSAY_BATCH_TOKENS"), "256");
+  EXPECT_EQ(given(*serve, "ASSAY_CONTEXT_TOKENS"), "2000");
+  EXPECT_EQ(given(*serve, "ASSAY_STEP_MS"), "40");
+  EXPECT_EQ(given(*serve, "ASSAY_LOG_REQUESTS"), "false");
+  EXPECT_EQ(given(*serve, "ASSAY_API_KEY"), "none");
+}
+
+TEST_F(SageMakerCommandTest, AWrongWordForMultiModelIsAnError) {
+  const Status status = read({"sagemaker", "serve"}, {{"SAGEMAKER_MULTI_MODEL", "many"}});
+  ASSERT_FALSE(status.ok());
+  EXPECT_NE(status.error().message.find("SAGEMAKER_MULTI_MODEL"), std::string::npos);
+  EXPECT_TRUE(read({"sagemaker", "serve"}, {{"SAGEMAKER_MULTI_MODEL", "false"}}).ok());
+}
+
 }  // namespace
 }  // namespace assay::cli

@@ -20,6 +20,7 @@ namespace {
 constexpr std::string_view kLlamaPrefix = "SM_LLAMA_CPP_";
 constexpr std::string_view kHuggingFacePrefix = "SM_LLAMACPP_";
 constexpr std::string_view kSemifPrefix = "SEMIF_";
+constexpr const char* kMultiModel = "SAGEMAKER_MULTI_MODEL";
 constexpr std::int64_t kPortMax = 65535;
 constexpr std::int64_t kIntMax = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t kMegabyte = std::int64_t{1024} * 1024;
@@ -134,6 +135,7 @@ class Translator {
   Status llama_variables(std::string_view prefix);
   Status llama_variable(const std::string& variable, const std::string& name, const std::string& value);
   Status switch_flag(const std::string& variable, const std::string& name, const std::string& value);
+  Status two_values(const std::string& variable, const std::string& name, const std::string& value);
   Status removed_flag(const std::string& variable, const std::string& name, const std::string& value);
   void value_flag(const std::string& variable, const std::string& name, const std::string& value);
   void layers(const std::string& variable, const std::string& value);
@@ -247,6 +249,11 @@ Status Translator::sagemaker() {
     const std::int64_t megabytes = *checked == 0 ? kPayloadMegabytesMax : *checked;
     set("body-bytes-max", {std::to_string(megabytes * kMegabyte)}, "SAGEMAKER_MAX_PAYLOAD_IN_MB");
   }
+  if (value_of(kMultiModel) != nullptr) {
+    const Result<bool> on = parse_switch(kMultiModel, *value_of(kMultiModel));
+    if (!on.ok()) return on.error();
+    out_.multi_model = *on;
+  }
   constexpr const char* kSessions = "SAGEMAKER_ENABLE_STATEFUL_SESSIONS";
   if (value_of(kSessions) == nullptr) return {};
   const Result<bool> on = parse_switch(kSessions, *value_of(kSessions));
@@ -291,6 +298,7 @@ Status Translator::llama_variable(const std::string& variable, const std::string
     return {};
   }
   if (word == "false") return {};
+  if (*kind == LlamaFlagKind::kTwo) return two_values(variable, name, value);
   if (word == "true" || word.empty()) {
     warn(variable, "--" + name + " takes a value");
     return {};
@@ -310,6 +318,21 @@ Status Translator::switch_flag(const std::string& variable, const std::string& n
   } else {
     out_.llama_arguments.push_back("--" + name);
   }
+  return {};
+}
+
+// With a blank or a comma between them.
+Status Translator::two_values(const std::string& variable, const std::string& name, const std::string& value) {
+  std::vector<std::string> words(1);
+  for (const char c : value) {
+    const bool is_between = c == ' ' || c == ',' || c == '\t';
+    if (!is_between) words.back() += c;
+    if (is_between && !words.back().empty()) words.emplace_back();
+  }
+  if (words.back().empty()) words.pop_back();
+  if (words.size() != 2) return invalid_argument(variable, variable + ": --" + name + " takes two values");
+  out_.llama_arguments.push_back("--" + name);
+  out_.llama_arguments.insert(out_.llama_arguments.end(), words.begin(), words.end());
   return {};
 }
 

@@ -33,6 +33,7 @@ struct SageMakerSettings {
   ModelRule model_rule = ModelRule::kFirst;
   std::vector<ServeSetting> settings;        // to be applied in this order; a later one of the same flag wins
   std::vector<std::string> llama_arguments;  // llama-server's, that `assay serve` has no flag of its own for
+  bool multi_model = false;                  // SageMaker will say which models to load
   std::string gpu_asked_by;                  // the variable that asks for layers on a GPU; empty: none does
   std::vector<std::string> warnings;         // one for each variable that is not followed; one sentence
 };

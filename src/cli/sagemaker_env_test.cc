@@ -52,6 +52,18 @@ TEST(SageMakerEnv, ABareFlagIsTrueInAnyCaseOrEmpty) {
   EXPECT_NE(failure({{"SM_LLAMA_CPP_NO_MMPROJ", "maybe"}}).find("SM_LLAMA_CPP_NO_MMPROJ"), std::string::npos);
 }
 
+TEST(SageMakerEnv, TwoValuesStandBesideEachOther) {
+  for (const char* value : {"3 9", "3,9", " 3,  9 "}) {
+    EXPECT_EQ(llama_arguments({{"SM_LLAMA_CPP_CONTROL_VECTOR_LAYER_RANGE", value}}),
+              (Words{"--control-vector-layer-range", "3", "9"}));
+  }
+  for (const char* value : {"3", "true", "", "1 2 3"}) {
+    EXPECT_NE(failure({{"SM_LLAMA_CPP_CONTROL_VECTOR_LAYER_RANGE", value}}).find("takes two values"), std::string::npos)
+        << value;
+  }
+  EXPECT_TRUE(llama_arguments({{"SM_LLAMA_CPP_CONTROL_VECTOR_LAYER_RANGE", "false"}}).empty());
+}
+
 TEST(SageMakerEnv, AValueStaysWhole) {
   EXPECT_EQ(llama_arguments({{"SM_LLAMA_CPP_OVERRIDE_KV", "a b=int:3"}}), (Words{"--override-kv", "a b=int:3"}));
   EXPECT_EQ(llama_arguments({{"SM_LLAMA_CPP_GRAMMAR", "YWJj=="}}), (Words{"--grammar", "YWJj=="}));

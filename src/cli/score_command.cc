@@ -230,6 +230,7 @@ CommandSpec score_command(ScoreFlags& flags) {
   out.push_back(as_request_only(switch_option("overwrite", "Start anew instead of going on", &flags.overwrite)));
   out.push_back(layout_option(&flags.layout));
   out.push_back(snapshots_option(flags.model));
+  out.push_back(lessons_option(flags.model));
   out.push_back(as_request_only(as_file(text_option(
       "receipts", "FILE", "Write a line for each answered row that 'assay verify' can check", &flags.receipts))));
   out.push_back(number_option("progress-seconds", "N", "Seconds between two progress lines without a terminal",

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "server/path_prefix.h"
+#include "server/route_table.h"
 
 namespace assay::cli {
 namespace {
@@ -26,10 +27,16 @@ void take_list(const std::vector<std::string>& from, std::vector<std::string>& t
   if (to.empty()) to = from;
 }
 
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ",") + word;
+  return text;
+}
+
 // Where the server is found, and who may ask.
 void take_access(const server::LlamaSettings& settings, ServeFlags& flags) {
   const ServeFlags plain;
-  if (flags.host == plain.host && !settings.hosts.empty()) flags.host = settings.hosts.front();
+  if (flags.host == plain.host && !settings.hosts.empty()) flags.host = joined(settings.hosts);
   take_number(settings.port, flags.port, plain.port);
   if (flags.api_key_file.empty()) take_list(settings.api_keys, flags.api_keys);
   take_text(settings.ssl_key_file, flags.ssl_key_file);
@@ -38,9 +45,6 @@ void take_access(const server::LlamaSettings& settings, ServeFlags& flags) {
 }
 
 Status check_settings(const server::LlamaSettings& settings) {
-  if (settings.hosts.size() > 1) {
-    return invalid_argument("--host", "--host takes one address; 0.0.0.0 or :: stands for all");
-  }
   if (!server::is_path_prefix(settings.path_prefix)) {
     return invalid_argument("--api-prefix", "--api-prefix begins with a slash and does not end with one");
   }
@@ -65,9 +69,7 @@ std::vector<std::string> words_for_llama(const ServeFlags& flags) {
   } else if (!model.chat_template.empty()) {
     add("--chat-template-file", model.chat_template);
   }
-  std::string names;
-  for (const std::string& alias : flags.aliases) names += (names.empty() ? "" : ",") + alias;
-  if (!names.empty()) add("--alias", names);
+  if (!flags.aliases.empty()) add("--alias", joined(flags.aliases));
   return words;
 }
 
@@ -97,6 +99,25 @@ bool is_for_many_models(const ServeFlags& flags, const server::LlamaSettings& se
   return flags.chat && !has_model;
 }
 
+Result<ServeFlags> with_vertex_settings(ServeFlags flags, const ReadEnvironment& environment) {
+  if (environment("AIP_MODE").value_or("") != "PREDICTION") return flags;
+  const auto path_of = [&environment](const char* name) {
+    std::string path = environment(name).value_or("");
+    return path.empty() || path.front() == '/' ? path : "/" + path;
+  };
+  flags.predict_path = path_of("AIP_PREDICT_ROUTE");
+  if (flags.predict_path.empty()) flags.predict_path = "/predict";
+  if (server::find_route(flags.predict_path) != nullptr) {
+    return invalid_argument("AIP_PREDICT_ROUTE", "AIP_PREDICT_ROUTE: " + flags.predict_path + " is taken");
+  }
+  flags.health_path = path_of("AIP_HEALTH_ROUTE");
+  const std::string port = environment("AIP_HTTP_PORT").value_or("");
+  const Result<std::int64_t> number = parse_whole_number("AIP_HTTP_PORT", port.empty() ? "8080" : port, 1, 65535);
+  if (!number.ok()) return number.error();
+  flags.port = static_cast<int>(*number);
+  return flags;
+}
+
 ServeFlags behind_router(ServeFlags flags) {
   const ServeFlags plain;
   flags.api_keys.clear();
@@ -106,6 +127,16 @@ ServeFlags behind_router(ServeFlags flags) {
   flags.ssl_key_file.clear();
   flags.ssl_cert_file.clear();
   return flags;
+}
+
+std::vector<std::string> hosts_of(const std::string& host) {
+  std::vector<std::string> out;
+  for (const std::string& word : split_at_commas({host})) {
+    const std::size_t begin = word.find_first_not_of(" \t");
+    if (begin == std::string::npos) continue;
+    out.push_back(word.substr(begin, word.find_last_not_of(" \t") - begin + 1));
+  }
+  return out;
 }
 
 std::vector<std::string> split_at_commas(const std::vector<std::string>& words) {

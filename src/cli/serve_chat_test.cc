@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <optional>
 
 #include "cli/testing/temp_dir.h"
 
@@ -89,9 +91,6 @@ TEST(WithLlamaSettings, ListsMayComeAsOneWord) {
 
 TEST(WithLlamaSettings, RefusesWhatThisServerCannotDo) {
   server::LlamaSettings settings;
-  settings.hosts = {"127.0.0.1", "::1"};
-  EXPECT_EQ(with_llama_settings({}, settings).error().field, "--host");
-  settings = {};
   settings.path_prefix = "x/";
   EXPECT_EQ(with_llama_settings({}, settings).error().field, "--api-prefix");
   settings.path_prefix = "/x";
@@ -144,6 +143,42 @@ TEST(WithLlamaSettings, TemplateTextServesDecisionsTooAndANameDoesNot) {
   merged = with_llama_settings(flags, settings);
   ASSERT_TRUE(merged.ok());
   EXPECT_EQ(serve_decider_options(*merged)->model.chat_template, "");
+}
+
+TEST(HostsOf, AreWhatStandsBetweenCommas) {
+  EXPECT_EQ(hosts_of("127.0.0.1, ::1,,/run/a.sock "), (Words{"127.0.0.1", "::1", "/run/a.sock"}));
+  EXPECT_EQ(hosts_of(" "), Words{});
+  server::LlamaSettings settings;
+  settings.hosts = {"127.0.0.1", "::1"};
+  EXPECT_EQ(hosts_of(with_llama_settings({}, settings)->host), settings.hosts);
+}
+
+TEST(WithVertexSettings, FollowsItsVariables) {
+  std::map<std::string, std::string> variables;
+  const ReadEnvironment environment = [&variables](const std::string& name) -> std::optional<std::string> {
+    const auto found = variables.find(name);
+    return found == variables.end() ? std::nullopt : std::optional<std::string>(found->second);
+  };
+  variables["AIP_PREDICT_ROUTE"] = "/v1/predict";
+  EXPECT_EQ(with_vertex_settings({}, environment)->predict_path, "");
+  variables["AIP_MODE"] = "PREDICTION";
+  ServeFlags flags;
+  flags.port = 9000;
+  const Result<ServeFlags> plain = with_vertex_settings(flags, environment);
+  ASSERT_TRUE(plain.ok());
+  EXPECT_EQ(plain->predict_path, "/v1/predict");
+  EXPECT_EQ(plain->health_path, "");
+  EXPECT_EQ(plain->port, 8080);
+  variables = {{"AIP_MODE", "PREDICTION"}, {"AIP_HTTP_PORT", "7080"}, {"AIP_HEALTH_ROUTE", "alive"}};
+  const Result<ServeFlags> named = with_vertex_settings(flags, environment);
+  ASSERT_TRUE(named.ok());
+  EXPECT_EQ(named->predict_path, "/predict");
+  EXPECT_EQ(named->health_path, "/alive");
+  EXPECT_EQ(named->port, 7080);
+  variables["AIP_HTTP_PORT"] = "many";
+  EXPECT_EQ(with_vertex_settings(flags, environment).error().field, "AIP_HTTP_PORT");
+  variables = {{"AIP_MODE", "PREDICTION"}, {"AIP_PREDICT_ROUTE", "/v1/decide"}};
+  EXPECT_EQ(with_vertex_settings(flags, environment).error().field, "AIP_PREDICT_ROUTE");
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 
 #include "assay/build.h"
 #include "base/log.h"
+#include "cli/multi_model_files.h"
 #include "cli/serve_chat.h"
 #include "server/http_server.h"
 #include "server/llama_chat.h"
@@ -23,6 +24,7 @@
 #include "server/routes.h"
 #include "server/shutdown.h"
 #include "server/sleeping_decider.h"
+#include "server/wire_json.h"
 
 namespace assay::cli {
 namespace {
@@ -42,6 +44,8 @@ server::RouteOptions route_options(const ServeFlags& flags, std::vector<std::str
   out.round_digits = flags.round;
   out.sagemaker.sessions.idle_seconds_max = static_cast<double>(flags.session_seconds);
   out.sagemaker.json_lines_all_or_none = flags.json_lines_all_or_none;
+  out.vertex.predict_path = flags.predict_path;
+  out.vertex.health_path = flags.health_path;
   out.transforms_at_once = static_cast<std::size_t>(flags.http_threads);
   if (flags.log_requests) out.log_requests = server::standard_output_lines();
   return out;
@@ -49,7 +53,7 @@ server::RouteOptions route_options(const ServeFlags& flags, std::vector<std::str
 
 server::HttpServerOptions http_options(const ServeFlags& flags) {
   server::HttpServerOptions out;
-  out.host = flags.host;
+  out.hosts = hosts_of(flags.host);
   out.port = flags.port;
   out.threads = flags.http_threads;
   out.body_bytes_max = flags.body_bytes_max;
@@ -63,6 +67,7 @@ server::HttpServerOptions http_options(const ServeFlags& flags) {
 }
 
 void log_model(const ModelReport& report) {
+  if (!report.decides) return log_line(LogLevel::kWarn, "model " + report.id + ": " + report.determinism);
   log_line(LogLevel::kInfo, "model " + report.id + ": " + report.description + ", " +
                                 std::to_string(report.context_tokens) + " tokens a request, readout " +
                                 readout_name(report.readout) + " (" + report.readout_source + ")");
@@ -140,7 +145,7 @@ void follow_sleep(const DeciderOptions& options, const LoadPlan& plan, const Ser
   server::LlamaChat& chat = *answering.chat;
   auto decider = std::make_unique<server::SleepingDecider>(
       std::move(answering.decider),
-      server::SleepHooks{.wake = [&chat] { chat.wake(); }, .touch = [&chat] { chat.touch(); }});
+      server::SleepHooks{.wake = [&chat] { return chat.wake(); }, .touch = [&chat] { chat.touch(); }});
   server::SleepingDecider& sleeping = *decider;
   answering.decider = std::move(decider);
   const auto open = [options, plan, &parts, &answering](llama_model* model) -> Result<std::unique_ptr<Decider>> {
@@ -154,10 +159,36 @@ void follow_sleep(const DeciderOptions& options, const LoadPlan& plan, const Ser
                     .after_load = [&sleeping, open](llama_model* model) { sleeping.wake_up(open(model)); }});
 }
 
+// For a model that embeds or ranks: llama-server's routes serve it, and what asks for a decision hears why not.
+std::unique_ptr<Decider> decider_of_none(const std::string& model_path, const LoadPlan& plan) {
+  ModelReport report;
+  report.id = std::filesystem::path(model_path).stem().string();
+  report.path = model_path;
+  report.threads = plan.threads;
+  report.context_tokens = plan.context_tokens;
+  report.memory_needed_bytes = plan.memory_needed_bytes;
+  report.memory_free_bytes = plan.memory_free_bytes;
+  report.readout_source = "none";
+  report.decides = false;
+  report.determinism = "it makes no decisions: " + plan.cannot_decide;
+  report.warnings = {report.determinism};
+  Error refusal = invalid_argument("model", "the model " + report.id + " makes no decisions: " + plan.cannot_decide);
+  return std::make_unique<server::NoDecider>(std::move(report), std::move(refusal));
+}
+
 // Tells a router the model's states; nothing where there is none.
 std::function<void(const std::string&, const std::string&)> teller(server::LlamaChild* child) {
   if (child == nullptr) return {};
   return [child](const std::string& state, const std::string& payload) { child->tell(state, payload); };
+}
+
+// Says why a model could not be served, to a router as well.
+int report_load_error(std::ostream& err, const Error& error, const server::LlamaChild* child) {
+  const int code = report_error(err, error);
+  if (child == nullptr) return code;
+  if (error.code == ErrorCode::kOutOfMemory) return server::kChildOutOfMemory;
+  const bool is_model = error.code == ErrorCode::kUnsupportedModel || error.code == ErrorCode::kNotFound;
+  return is_model ? server::kChildBadModel : code;
 }
 
 // Loads: weights, chat's context, decisions' context.
@@ -182,13 +213,35 @@ Status load(const ServeFlags& flags, DeciderOptions options, const ServeParts& p
                                   .check_memory = options.model.check_memory,
                                   .default_context_tokens = plan->context_tokens,
                                   .stuck_seconds = options.stuck_seconds,
-                                  .on_state = teller(child)};
-  if (Status loaded = out.chat->load(load, out.gate); !loaded.ok()) return loaded;
+                                  .on_state = teller(child),
+                                  .free_bytes = [] { return build_report().memory_free_bytes; }};
+  if (Status loaded = out.chat->load(load, out.gate); !loaded.ok()) {
+    Error error = loaded.error();
+    if (!plan->cannot_decide.empty()) error.message += "; " + plan->cannot_decide;
+    return error;
+  }
   out.has_chat = true;
+  if (!plan->cannot_decide.empty()) {
+    decider = decider_of_none(options.model.path, *plan);
+    out.chat->start();
+    return {};
+  }
   if (Status opened = keep(parts.open_on(options, out.chat->model(), *plan, &out.gate)); !opened.ok()) return opened;
   if (out.chat->settings().sleep_idle_seconds >= 0) follow_sleep(options, *plan, parts, out);
   out.chat->start();
   return {};
+}
+
+// Lessons on top of the decider, where they are asked for; nullptr: they are not.
+Result<LessonDesk*> put_on_lessons(const ServeFlags& flags, Answering& answering) {
+  std::optional<LessonOptions> options = serve_lesson_options(flags);
+  if (!options) return static_cast<LessonDesk*>(nullptr);
+  options->parse_json = [](const std::string& text) { return server::parse_json(text); };
+  Result<std::unique_ptr<TaughtDecider>> taught = TaughtDecider::open(std::move(answering.decider), *options);
+  if (!taught.ok()) return taught.error();
+  LessonDesk* const desk = &(*taught)->desk();
+  answering.decider = std::move(taught).value();
+  return desk;
 }
 
 void log_models(const std::vector<std::string>& names) {
@@ -202,12 +255,21 @@ void log_models(const std::vector<std::string>& names) {
   log_line(LogLevel::kInfo, "no model is named; each of these gets a process when it is asked for: " + list);
 }
 
+void log_ready(const server::HttpServer& listener) {
+  const std::vector<std::string> all = listener.addresses();
+  for (std::size_t i = 1; i < all.size(); ++i) log_line(LogLevel::kInfo, "also on " + all[i]);
+  log_line(LogLevel::kInfo, "ready on " + all.front());
+}
+
 // Serves many models, each in a process of its own.
 int run_router(const ServeFlags& flags, Streams& streams, const Clock& clock, SignalWatcher& signals) {
   Result<std::vector<std::string>> keys = read_api_keys(flags);
   if (!keys.ok()) return report_error(streams.err, keys.error());
   for (const auto& [name, value] : flags.given) setenv(name.c_str(), value.c_str(), 1);
-  Result<std::unique_ptr<server::LlamaRouter>> router = server::LlamaRouter::open(words_for_llama(flags));
+  server::RouterOptions models;
+  if (flags.multi_model) models.find_files = find_multi_model_files;
+  Result<std::unique_ptr<server::LlamaRouter>> router =
+      server::LlamaRouter::open(words_for_llama(flags), std::move(models));
   if (!router.ok()) return report_error(streams.err, router.error());
 
   // Destroyed last, so that it bounds the end of everything below.
@@ -221,8 +283,8 @@ int run_router(const ServeFlags& flags, Streams& streams, const Clock& clock, Si
   server::Routes routes(decider, metrics, clock, route);
   signals.expect();
   (*listener)->set_ready(routes);
-  log_models((*router)->model_names());
-  log_line(LogLevel::kInfo, "ready on " + (*listener)->address());
+  if (!flags.multi_model) log_models((*router)->model_names());
+  log_ready(**listener);
   if (Status started = (*router)->start(); !started.ok()) {
     (*router)->stop(0);
     (*listener)->stop();
@@ -251,16 +313,19 @@ int run_model(const ServeFlags& flags, Streams& streams, const Clock& clock, Sig
 
   // Load, then answer.
   if (Status loaded = load(flags, std::move(*options), parts, child, answering); !loaded.ok()) {
-    return report_error(streams.err, loaded.error());
+    return report_load_error(streams.err, loaded.error(), child);
   }
+  Result<LessonDesk*> lessons = put_on_lessons(flags, answering);
+  if (!lessons.ok()) return report_error(streams.err, lessons.error());
   log_model(answering.decider->report());
   server::Metrics metrics;
   server::RouteOptions route = route_options(flags, std::move(*keys));
   route.chat = answering.has_chat ? answering.chat.get() : nullptr;
+  route.lessons = *lessons;
   server::Routes routes(*answering.decider, metrics, clock, route);
   signals.expect();
   (*listener)->set_ready(routes);
-  log_line(LogLevel::kInfo, "ready on " + (*listener)->address());
+  log_ready(**listener);
   if (flags.log_requests) {
     server::standard_output_lines()(
         server::ready_line(answering.decider->report(), device_name(flags), (*listener)->address()));
@@ -290,7 +355,10 @@ int run_serve(const ServeFlags& given, Streams& streams, const Clock& clock, Sig
   answering.chat = std::move(chat).value();
   Result<ServeFlags> flags = with_llama_settings(given, answering.chat->settings());
   if (!flags.ok()) return report_error(streams.err, flags.error());
-  if (is_for_many_models(*flags, answering.chat->settings())) return run_router(*flags, streams, clock, signals);
+  if (child == nullptr && parts.environment) flags = with_vertex_settings(std::move(*flags), parts.environment);
+  if (!flags.ok()) return report_error(streams.err, flags.error());
+  if (flags->multi_model || is_for_many_models(*flags, answering.chat->settings()))
+    return run_router(*flags, streams, clock, signals);
   if (child != nullptr) flags = behind_router(std::move(*flags));
   if (Status found = find_model(*flags, *answering.chat); !found.ok()) return report_error(streams.err, found.error());
   return run_model(*flags, streams, clock, signals, parts, child.get(), answering);

@@ -6,6 +6,7 @@
 
 #include "base/compute_gate.h"
 #include "base/load_plan.h"
+#include "cli/command_line.h"
 #include "cli/serve_flags.h"
 #include "cli/signals.h"
 #include "cli/streams.h"
@@ -20,6 +21,7 @@ struct ServeParts {
   std::function<Result<LoadPlan>(const DeciderOptions&)> plan;
   // A decider on weights that are loaded already; computes while it holds the gate.
   std::function<Result<std::unique_ptr<Decider>>(DeciderOptions, llama_model*, const LoadPlan&, ComputeGate*)> open_on;
+  ReadEnvironment environment;  // for Vertex AI's variables; empty: they are not read
 };
 
 // Chat and decisions share the weights, each with a context of its own (--chat off: decisions alone).

@@ -67,6 +67,17 @@ void add_container_options(std::vector<OptionSpec>& out, ServeFlags& flags) {
                               &flags.json_lines_all_or_none));
 }
 
+void add_lesson_options(std::vector<OptionSpec>& out, ServeFlags& flags) {
+  out.push_back(lessons_option(flags.model));
+  out.push_back(as_file(text_option("decisions", "FILE",
+                                    "Where decisions and feedback are kept; default with --lessons: DIR/decisions.sqlite",
+                                    &flags.decisions)));
+  out.push_back(choice_option("keep-decisions",
+                              "What of decisions is kept where lessons or --decisions are given: numbers and hashes "
+                              "alone, or states and questions, too, which teaching from feedback needs",
+                              {"off", "hashes", "texts"}, &flags.keep_decisions));
+}
+
 void add_wire_options(std::vector<OptionSpec>& out, ServeFlags& flags) {
   out.push_back(
       list_option("alias", "NAME", "One more name that requests may call the model by; once for each", &flags.aliases));
@@ -83,7 +94,8 @@ CommandSpec serve_command(ServeFlags& flags) {
   std::vector<OptionSpec>& out = spec.options;
   out.push_back(
       as_file(as_positional(text_option("GGUF", "", "The model, as --model names it", &flags.positional_model))));
-  out.push_back(text_option("host", "ADDRESS", "Address to listen on; 0.0.0.0: all", &flags.host));
+  out.push_back(
+      text_option("host", "ADDRESS", "Addresses to listen on, with commas between; 0.0.0.0: all", &flags.host));
   out.push_back(
       with_short_name(number_option("port", "N", "Port to listen on; 0: any free one", &flags.port, 0, 65535), "p"));
   add_http_options(out, flags);
@@ -93,6 +105,7 @@ CommandSpec serve_command(ServeFlags& flags) {
       on_off_option("chat", "Whether chat and the rest of llama-server's routes are answered, too", &flags.chat));
   add_container_options(out, flags);
   out.push_back(snapshots_option(flags.model));
+  add_lesson_options(out, flags);
   for (OptionSpec& option : model_options(flags.model)) {
     if (option.short_name == "c") option.short_name = "";  // llama-server's -c is --ctx-size
     out.push_back(std::move(option));
@@ -115,7 +128,18 @@ Result<DeciderOptions> serve_decider_options(const ServeFlags& flags) {
   options->step_ms = static_cast<double>(flags.step_ms);
   options->stuck_seconds = static_cast<double>(flags.stuck_seconds);
   options->answer_cache_entries = flags.answer_cache;
+  options->lessons_dir.clear();  // serve_lesson_options() says the same and more
   return options;
+}
+
+std::optional<LessonOptions> serve_lesson_options(const ServeFlags& flags) {
+  if (flags.model.lessons.empty() && flags.decisions.empty()) return std::nullopt;
+  LessonOptions out{.folder = flags.model.lessons, .decisions_path = flags.decisions};
+  using Keep = LessonOptions::Keep;
+  out.keep = flags.keep_decisions == "off"     ? Keep::kNothing
+             : flags.keep_decisions == "texts" ? Keep::kTexts
+                                               : Keep::kHashes;
+  return out;
 }
 
 Result<std::vector<std::string>> read_api_keys(const ServeFlags& flags) {

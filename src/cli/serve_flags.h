@@ -2,10 +2,12 @@
 // The settings of `assay serve`.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "assay/lesson_desk.h"
 #include "cli/model_flags.h"
 
 namespace assay::cli {
@@ -44,6 +46,11 @@ struct ServeFlags {
   bool log_requests = false;         // a line of JSON on stdout for each request
   std::int64_t session_seconds = 0;  // sessions end when nobody used them for so long; 0: no sessions
   bool json_lines_all_or_none = false;
+  std::string decisions;                  // the file of decisions and feedback; empty: in the lessons' folder
+  std::string keep_decisions = "hashes";  // "off", "hashes", "texts"
+  std::string predict_path;  // of Vertex AI's protocol (server/vertex_front.h); empty: none
+  std::string health_path;   // one more for /health
+  bool multi_model = false;  // SageMaker says which models to load (server/multi_model.h)
 };
 
 // The specs of all of the above; llama-server's flags come from whoever knows them (ForeignFlag). `flags` must outlive
@@ -53,6 +60,9 @@ CommandSpec serve_command(ServeFlags& flags);
 // As decider_options() of the model's flags (the argument wins over --model), with what only a server sets. Errors: the
 // same.
 Result<DeciderOptions> serve_decider_options(const ServeFlags& flags);
+
+// What of lessons and decisions is kept; nothing where neither is asked for.
+std::optional<LessonOptions> serve_lesson_options(const ServeFlags& flags);
 
 // The keys of --api-key and of the lines of --api-key-file; empty lines and lines that begin with '#' are none.
 // Errors: kNotFound, and kInvalidArgument for a file without a key, which would leave the server open.

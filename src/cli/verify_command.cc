@@ -188,6 +188,7 @@ CommandSpec verify_command(VerifyFlags& flags) {
       as_file(as_positional(text_option("RECEIPTS", "", "JSONL with receipts, or - for stdin", &flags.file))));
   spec.options.push_back(as_request_only(switch_option("json", "Print one JSON object", &flags.json)));
   spec.options.push_back(layout_option(&flags.layout));
+  spec.options.push_back(lessons_option(flags.model));
   for (OptionSpec& option : model_options(flags.model)) spec.options.push_back(std::move(option));
   return spec;
 }

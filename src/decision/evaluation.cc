@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/assert.h"
 
@@ -29,6 +30,16 @@ double accuracy(std::span<const Outcome> outcomes) {
   const auto right = std::count_if(outcomes.begin(), outcomes.end(),
                                    [](const Outcome& outcome) { return outcome.predicted == outcome.expected; });
   return static_cast<double>(right) / static_cast<double>(outcomes.size());
+}
+
+double log_loss(std::span<const Outcome> outcomes) {
+  if (outcomes.empty()) return 0;
+  double sum = 0;
+  for (const Outcome& outcome : outcomes) {
+    ASSAY_ASSERT(outcome.expected < outcome.probabilities.size());
+    sum -= std::log(std::max(outcome.probabilities[outcome.expected], std::numeric_limits<double>::epsilon()));
+  }
+  return sum / static_cast<double>(outcomes.size());
 }
 
 double brier_score(std::span<const Outcome> outcomes) {

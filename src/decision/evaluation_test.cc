@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace assay {
 namespace {
 
@@ -28,6 +30,14 @@ TEST(Brier, SumsOverAllOptions) {
   // (0.5 - 1)^2 + 0.3^2 + 0.2^2 = 0.25 + 0.09 + 0.04
   const std::vector<Outcome> outcomes = {{.probabilities = {0.5, 0.3, 0.2}, .expected = 0, .predicted = 0}};
   EXPECT_DOUBLE_EQ(brier_score(outcomes), 0.38);
+}
+
+TEST(LogLoss, IsTheMeanOfMinusTheLogarithmsAndFinite) {
+  const std::vector<Outcome> outcomes = {predicted(0.75, true), predicted(0.75, false)};
+  EXPECT_NEAR(log_loss(outcomes), (-std::log(0.75) - std::log(0.25)) / 2, 1e-15);
+  EXPECT_NEAR(log_loss(std::vector<Outcome>{predicted(1, false)}), 52 * std::log(2.0), 1e-12);
+  EXPECT_EQ(log_loss(std::vector<Outcome>{predicted(1, true)}), 0);
+  EXPECT_EQ(log_loss({}), 0);
 }
 
 TEST(ReliabilityBins, CoverZeroToOneInEqualSteps) {

@@ -29,12 +29,15 @@ const char* readout_name(Readout readout) {
       return "text";
     case Readout::kHead:
       return "head";
+    case Readout::kTaught:
+      return "taught";
   }
   return "auto";
 }
 
 std::optional<Readout> readout_from_name(std::string_view name) {
-  constexpr std::array kReadouts = {Readout::kAuto, Readout::kLetters, Readout::kText, Readout::kHead};
+  constexpr std::array kReadouts = {Readout::kAuto, Readout::kLetters, Readout::kText, Readout::kHead,
+                                  Readout::kTaught};
   for (const Readout readout : kReadouts) {
     if (name == readout_name(readout)) return readout;
   }

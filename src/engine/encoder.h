@@ -17,6 +17,7 @@ struct PromptText {
   std::string system;  // empty: no system turn (a template may still write its own)
   std::string user;
   std::string base_cue;          // what a model without a chat template reads after the user text, such as "\nAnswer:"
+  bool plain = false;            // as a model without a chat template reads it: `user` alone
   std::size_t fixed_bytes = 0;   // the first bytes of the user text that all prompts of this kind have
   std::size_t shared_bytes = 0;  // the first bytes of the user text that other prompts may share; at least fixed_bytes
 };

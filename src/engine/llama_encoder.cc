@@ -179,7 +179,7 @@ void LlamaEncoder::find_answer_ends() {
 }
 
 Result<RenderedChat> LlamaEncoder::render(const PromptText& prompt) const {
-  if (!template_) {
+  if (!template_ || prompt.plain) {
     const std::string text = (prompt.system.empty() ? "" : prompt.system + "\n\n") + prompt.user + prompt.base_cue;
     return RenderedChat{.text = text, .is_content = std::vector<bool>(text.size(), true)};
   }

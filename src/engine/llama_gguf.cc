@@ -54,8 +54,7 @@ struct Refused {
   std::string_view architecture;
   std::string_view reason;
 };
-constexpr std::array<Refused, 26> kRefused = {{
-    {"clip", "it is a multimodal projector (mmproj), not a language model"},
+constexpr std::array<Refused, 11> kEmbeds = {{
     {"bert", "it is an encoder for embeddings"},
     {"modern-bert", "it is an encoder for embeddings"},
     {"nomic-bert", "it is an encoder for embeddings"},
@@ -66,8 +65,11 @@ constexpr std::array<Refused, 26> kRefused = {{
     {"eurobert", "it is an encoder for embeddings"},
     {"gemma-embedding", "it is an embedding model"},
     {"llama-embed", "it is an embedding model"},
-    {"t5", "it is an encoder-decoder model"},
     {"t5encoder", "it is an encoder"},
+}};
+constexpr std::array<Refused, 15> kRefused = {{
+    {"clip", "it is a multimodal projector (mmproj), not a language model"},
+    {"t5", "it is an encoder-decoder model"},
     {"eagle3", "it is a drafter for speculative decoding"},
     {"dflash", "it is a drafter for speculative decoding"},
     {"gemma4-assistant", "it is a drafter for speculative decoding"},
@@ -87,8 +89,22 @@ Error unsupported(const std::string& path, std::string_view reason) {
   return {ErrorCode::kUnsupportedModel, path + " cannot make decisions: " + std::string(reason) + ".", "model"};
 }
 
+// Models that llama.cpp's server serves for embeddings or for reranking; what they are, or nothing.
+std::string what_embeds(const Gguf& gguf, const ModelFacts& facts) {
+  for (const Refused& refused : kEmbeds) {
+    if (facts.architecture == refused.architecture) return std::string(refused.reason);
+  }
+  const std::uint64_t pooling = number_of(gguf, facts.architecture + ".pooling_type").value_or(LLAMA_POOLING_TYPE_NONE);
+  if (pooling == LLAMA_POOLING_TYPE_RANK) return "it is a reranker (pooling type rank)";
+  if (pooling != LLAMA_POOLING_TYPE_NONE) return "it is an embedding model (it pools its outputs)";
+  if (number_of(gguf, facts.architecture + ".attention.causal").value_or(1) == 0) {
+    return "its attention is not causal, so it predicts no next token";
+  }
+  return "";
+}
+
 // A decision head changes the rules: an encoder with one (Laya, Clef) answers through llama.cpp's decision code.
-Status check_kind(const std::string& path, const Gguf& gguf, const ModelFacts& facts) {
+Status check_kind(const std::string& path, const Gguf& gguf, ModelFacts& facts) {
   const std::string type = text_of(gguf, "general.type");
   if (type == "adapter") return unsupported(path, "it is an adapter (LoRA); give the base model");
   if (type == "mmproj") return unsupported(path, "it is a multimodal projector (mmproj), not a language model");
@@ -98,12 +114,7 @@ Status check_kind(const std::string& path, const Gguf& gguf, const ModelFacts& f
   for (const Refused& refused : kRefused) {
     if (facts.architecture == refused.architecture) return unsupported(path, refused.reason);
   }
-  const std::uint64_t pooling = number_of(gguf, facts.architecture + ".pooling_type").value_or(LLAMA_POOLING_TYPE_NONE);
-  if (pooling == LLAMA_POOLING_TYPE_RANK) return unsupported(path, "it is a reranker (pooling type rank)");
-  if (pooling != LLAMA_POOLING_TYPE_NONE) return unsupported(path, "it is an embedding model (it pools its outputs)");
-  if (number_of(gguf, facts.architecture + ".attention.causal").value_or(1) == 0) {
-    return unsupported(path, "its attention is not causal, so it predicts no next token");
-  }
+  facts.only_embeds = what_embeds(gguf, facts);
   // llama.cpp ends the process on these; a file must not be able to.
   const std::uint64_t blocks = number_of(gguf, facts.architecture + ".block_count").value_or(1);
   if (!facts.tokenizer_only && (blocks == 0 || blocks > 512))
@@ -135,7 +146,7 @@ Result<std::uint64_t> bytes_of_shards(const std::string& path, const Gguf& gguf)
 
 }  // namespace
 
-Result<ModelFacts> inspect_gguf(const std::string& path) {
+Result<ModelFacts> inspect_any_gguf(const std::string& path) {
   start_llama();
   std::error_code failure;
   if (!std::filesystem::exists(path, failure))
@@ -161,6 +172,12 @@ Result<ModelFacts> inspect_gguf(const std::string& path) {
   Result<std::uint64_t> bytes = bytes_of_shards(path, gguf);
   if (!bytes.ok()) return bytes.error();
   facts.file_bytes = *bytes;
+  return facts;
+}
+
+Result<ModelFacts> inspect_gguf(const std::string& path) {
+  Result<ModelFacts> facts = inspect_any_gguf(path);
+  if (facts.ok() && !facts->only_embeds.empty()) return unsupported(path, facts->only_embeds);
   return facts;
 }
 

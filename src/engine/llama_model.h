@@ -25,11 +25,15 @@ struct ModelFacts {
   std::uint64_t trained_context_tokens = 0;  // 0 when the file does not say
   bool tokenizer_only = false;               // a vocabulary without weights
   bool recurrent = false;                    // has recurrent layers, by its metadata
+  // Why it reads texts and answers with numbers of another kind ("it is an embedding model"); empty: it may decide.
+  std::string only_embeds;
 };
 
 // Reads the metadata only. Errors: kNotFound, kUnsupportedModel with the reason (no GGUF or cut short; an
 // embedding, encoder, drafter, projector or adapter file).
 Result<ModelFacts> inspect_gguf(const std::string& path);
+// The same, and models for embeddings and reranking, encoders among them, are no error.
+Result<ModelFacts> inspect_any_gguf(const std::string& path);
 
 // `options` with every 0 replaced by what it stands for with this file. Errors: kInvalidArgument.
 Result<ModelOptions> settle_options(ModelOptions options, const ModelFacts& facts);

@@ -5,7 +5,9 @@
 #include <chrono>
 
 #include "base/log.h"
+#include "base/sha256.h"
 #include "engine/llama_runtime.h"
+#include "engine/llama_start_check.h"
 #include "kernels/ggml_device.h"
 
 namespace assay::engine {
@@ -23,6 +25,35 @@ bool is_off(const ModelOptions& options) {
 }
 
 std::string mebibytes(std::uint64_t bytes) { return std::to_string(bytes / (1024 * 1024)) + " MiB"; }
+
+// The same file unpacked by another build may differ in last bits, so the build belongs to it.
+kernels::PackCachePlace cache_place(const ModelOptions& options) {
+  if (options.pack_cache_dir.empty()) return {};
+  const std::string sha256 = options.file_sha256.empty() ? sha256_hex_of_file(options.path) : options.file_sha256;
+  if (sha256.empty()) {
+    log_line(LogLevel::kWarn, "pack cache: '" + options.path + "' cannot be read for its hash; going on without");
+    return {};
+  }
+  return {.dir = options.pack_cache_dir, .model = sha256 + "\n" + start_check_machine()};
+}
+
+void report_cache(const kernels::PackOutcome& outcome, const ModelOptions& options, PackingReport& report) {
+  report.cache_path = outcome.cache_path;
+  if (!outcome.read_fault.empty()) {
+    log_line(LogLevel::kWarn, "pack cache: '" + outcome.cache_path + "' is made anew: " + outcome.read_fault);
+  }
+  if (!outcome.write_fault.empty()) {
+    log_line(LogLevel::kWarn, "pack cache: '" + options.pack_cache_dir + "' cannot be written: " + outcome.write_fault +
+                                  "; going on without");
+  }
+  if (outcome.cache == kernels::PackCacheUse::kRead) {
+    report.cache = "read";
+  } else if (outcome.cache == kernels::PackCacheUse::kWritten) {
+    report.cache = "written";
+  } else {
+    report.cache = options.pack_cache_dir.empty() ? "off" : "failed";
+  }
+}
 
 }  // namespace
 
@@ -63,18 +94,23 @@ Result<PackingReport> finish_packing(const ModelOptions& options, std::uint64_t 
   const auto begin = std::chrono::steady_clock::now();
   const std::string what = std::to_string(wanted.tensors) + " weights (" + mebibytes(wanted.packed_bytes) + ")";
   int tenths = 0;
-  const bool packed = kernels::pack_weights(options.threads, [&](float share) {
+  const auto progress = [&](float share) {
     if (static_cast<int>(share * 10) <= tenths) return;
     tenths = static_cast<int>(share * 10);
     log_line(LogLevel::kDebug, "packing " + what + ": " + std::to_string(tenths * 10) + " %");
-  });
-  if (!packed) {
+  };
+  const kernels::PackOutcome outcome = kernels::pack_weights(options.threads, progress, cache_place(options));
+  if (!outcome.complete) {
     return Error{ErrorCode::kOutOfMemory, "No memory for packed weights; take packing panel or off.", "packing"};
   }
   report.mode = Packing::kOn;
   report.bytes = wanted.packed_bytes;
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  log_line(LogLevel::kInfo, "packed " + what + " for " + report.unit + " in " + std::to_string(report.seconds) + " s");
+  report_cache(outcome, options, report);
+  const std::string how = report.cache == "read"      ? "mapped from the pack cache"
+                          : report.cache == "written" ? "packed and put into the pack cache"
+                                                      : "packed";
+  log_line(LogLevel::kInfo, what + " " + how + " for " + report.unit + " in " + std::to_string(report.seconds) + " s");
   return report;
 }
 

@@ -17,7 +17,9 @@ struct PackingReport {
   Packing mode = Packing::kOff;  // never kAuto
   std::string unit;              // "avx512-vnni"; empty when off
   std::uint64_t bytes = 0;       // of packed copies
-  double seconds = 0;            // that packing took
+  double seconds = 0;            // that packing took, with reading or writing the cache
+  std::string cache = "off";     // "read", "written", "failed" or "off"
+  std::string cache_path;        // empty when off
 };
 
 // Before llama.cpp loads: says to ggml what it may offer for this model's weights. With kAuto that is decided

@@ -26,11 +26,11 @@ inline __m512i four_values(const std::int8_t* at) {
 
 inline __m512 offset_of(std::int32_t offset) { return _mm512_cvtepi32_ps(_mm512_set1_epi32(offset)); }
 
-// The block's first rows fetch the next block's weights, 256 deep behind their own, while they compute; later rows find
-// the place in the cache already.
+// The block's first rows fetch the next block's weights while they compute; later rows find the place in the cache
+// already.
 template <int kRows, int kPanels, bool kFetch>
 void multiply_tile(const Block& block, std::size_t row) {
-  const std::size_t ahead = static_cast<std::size_t>(block.group) * kPanelColumns;
+  const std::size_t ahead = block.w_ahead;
   const std::int8_t* a = block.a + row * block.a_stride;
   const float* const a_scales = block.a_scales + row * block.a_group_stride;
   const std::int32_t* const a_offsets = block.a_offsets + row * block.a_group_stride;
@@ -108,7 +108,7 @@ void multiply_panels(const Block& block) {
 // keep both their dots and their sums in registers.
 template <int kRows, int kPanels, bool kFetch, bool kMins>
 void multiply_groups(const Block& block, std::size_t row) {
-  const std::size_t ahead = static_cast<std::size_t>(block.group * block.groups) * kPanelColumns;
+  const std::size_t ahead = block.w_ahead;
   const std::int8_t* a = block.a + row * block.a_stride;
   const float* const a_scales = block.a_scales + row * block.a_group_stride;
   const std::int32_t* const a_offsets = block.a_offsets + row * block.a_group_stride;

@@ -4,13 +4,18 @@
 #include <ggml-backend.h>
 #include <ggml.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "kernels/attention.h"
@@ -27,6 +32,7 @@ template <typename T>
 using Owned = std::unique_ptr<T, Deleters>;
 
 using Floats = std::vector<float>;
+namespace fs = std::filesystem;
 
 Floats random_floats(std::int64_t count, std::uint32_t seed) {
   std::mt19937 random(seed);
@@ -133,7 +139,7 @@ TEST_F(DeviceTest, EachTypeIsComputedCloseToItsOwnValues) {
     EXPECT_TRUE(is_ours(*weights[0])) << ggml_type_name(type);
     const Floats x = random_floats(512 * 33, 2);
     const Floats before = compute(plain_backend().get(), weights, x, 33);
-    ASSERT_TRUE(pack_weights(2, {}));
+    ASSERT_TRUE(pack_weights(2, {}).complete);
     ASSERT_NE(packed_copy(*weights[0]), nullptr);
     const Floats ours = compute(our_backend(2).get(), weights, x, 33);
     // Both round activations to 8 bits; ours rounds the weights to 8 bits once more.
@@ -149,14 +155,89 @@ TEST_F(DeviceTest, PackedOnceOrInEachProductIsTheSame) {
     const Weights weights(type, 768, 117, 3);
     const Floats x = random_floats(768 * 9, 4);
     const Floats in_panels = compute(our_backend(2).get(), weights, x, 9);
-    ASSERT_TRUE(pack_weights(1, {}));
+    ASSERT_TRUE(pack_weights(1, {}).complete);
     EXPECT_TRUE(same_bits(compute(our_backend(2).get(), weights, x, 9), in_panels)) << ggml_type_name(type);
   }
 }
 
+// A folder that is new and goes with the test.
+class PackFolder {
+ public:
+  PackFolder() : path_(fs::temp_directory_path() / ("assay-device-packs-" + std::to_string(getpid()))) {
+    fs::remove_all(path_);
+  }
+  ~PackFolder() { fs::remove_all(path_); }
+  PackFolder(const PackFolder&) = delete;
+  PackFolder& operator=(const PackFolder&) = delete;
+  std::string text() const { return path_.string(); }
+  std::ptrdiff_t files() const { return std::distance(fs::directory_iterator(path_), fs::directory_iterator()); }
+
+ private:
+  const fs::path path_;
+};
+
+TEST_F(DeviceTest, WeightsFromTheCacheGiveTheSameBits) {
+  const PackFolder folder;
+  const Floats x = random_floats(512 * 9, 4);
+  Floats packed;
+  const PackCachePlace place{.dir = folder.text(), .model = "the file's hash"};
+  for (const PackCacheUse use : {PackCacheUse::kWritten, PackCacheUse::kRead, PackCacheUse::kRead}) {
+    const Weights weights(GGML_TYPE_Q4_1, 512, 100, 21);
+    const PackOutcome outcome = pack_weights(2, {}, place);
+    EXPECT_EQ(outcome.cache, use);
+    EXPECT_EQ(outcome.read_fault + outcome.write_fault, "");
+    const Floats out = compute(our_backend(2).get(), weights, x, 9);
+    if (packed.empty()) packed = out;
+    EXPECT_TRUE(same_bits(out, packed));
+  }
+  EXPECT_EQ(folder.files(), 1);
+}
+
+TEST_F(DeviceTest, OtherWeightsHaveAnotherFile) {
+  const PackFolder folder;
+  const PackCachePlace place{.dir = folder.text(), .model = "the file's hash"};
+  const auto use = [&](ggml_type type, std::int64_t columns, std::uint32_t seed, const PackCachePlace& where) {
+    const Weights weights(type, 512, columns, seed);
+    return pack_weights(2, {}, where).cache;
+  };
+  EXPECT_EQ(use(GGML_TYPE_Q4_0, 64, 1, place), PackCacheUse::kWritten);
+  EXPECT_EQ(use(GGML_TYPE_Q4_0, 64, 2, place), PackCacheUse::kWritten);  // another file that claims the same hash
+  EXPECT_EQ(use(GGML_TYPE_Q5_0, 64, 1, place), PackCacheUse::kWritten);
+  EXPECT_EQ(use(GGML_TYPE_Q4_0, 80, 1, place), PackCacheUse::kWritten);
+  EXPECT_EQ(use(GGML_TYPE_Q4_0, 64, 1, {.dir = place.dir, .model = "another build"}), PackCacheUse::kWritten);
+  EXPECT_EQ(folder.files(), 5);
+  EXPECT_EQ(use(GGML_TYPE_Q4_0, 64, 1, place), PackCacheUse::kRead);
+}
+
+TEST_F(DeviceTest, ACacheThatIsDamagedOrCannotBeWrittenChangesNoBits) {
+  const PackFolder folder;
+  const Floats x = random_floats(512 * 9, 4);
+  const Weights weights(GGML_TYPE_Q6_K, 512, 100, 22);
+  PackCachePlace place{.dir = folder.text(), .model = "the file's hash"};
+  PackOutcome outcome = pack_weights(2, {}, place);
+  const Floats packed = compute(our_backend(2).get(), weights, x, 9);
+  {
+    std::fstream file(outcome.cache_path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(-1, std::ios::end);
+    file.put('x');
+  }
+  const Weights again(GGML_TYPE_Q6_K, 512, 100, 22);
+  outcome = pack_weights(2, {}, place);
+  EXPECT_EQ(outcome.cache, PackCacheUse::kWritten);
+  EXPECT_EQ(outcome.read_fault, "block 0 is damaged");
+  EXPECT_TRUE(same_bits(compute(our_backend(2).get(), again, x, 9), packed));
+  const Weights third(GGML_TYPE_Q6_K, 512, 100, 22);
+  place.dir = outcome.cache_path;  // a file where a folder should be
+  outcome = pack_weights(2, {}, place);
+  EXPECT_TRUE(outcome.complete);
+  EXPECT_EQ(outcome.cache, PackCacheUse::kNone);
+  EXPECT_NE(outcome.write_fault, "");
+  EXPECT_TRUE(same_bits(compute(our_backend(2).get(), third, x, 9), packed));
+}
+
 TEST_F(DeviceTest, RowsAreTheSameAloneInPlanesAndWithAnyThreads) {
   const Weights weights(GGML_TYPE_Q4_K, 512, 200, 5);
-  ASSERT_TRUE(pack_weights(2, {}));
+  ASSERT_TRUE(pack_weights(2, {}).complete);
   const Floats x = random_floats(512 * 24, 6);
   const Floats together = compute(our_backend(2).get(), weights, x, 24);
   EXPECT_TRUE(same_bits(compute(our_backend(1).get(), weights, x, 24), together));
@@ -171,7 +252,7 @@ TEST_F(DeviceTest, RowsAreTheSameAloneInPlanesAndWithAnyThreads) {
 
 TEST_F(DeviceTest, ABackendComputesGraphAfterGraphOfOtherSizes) {
   const Weights weights(GGML_TYPE_Q4_0, 256, 64, 7);
-  ASSERT_TRUE(pack_weights(2, {}));
+  ASSERT_TRUE(pack_weights(2, {}).complete);
   const Owned<ggml_backend> backend = our_backend(2);
   const Floats x = random_floats(256 * 300, 8);
   const Floats all = compute(backend.get(), weights, x, 300);
@@ -183,7 +264,7 @@ TEST_F(DeviceTest, ABackendComputesGraphAfterGraphOfOtherSizes) {
 
 TEST_F(DeviceTest, NewWeightsAreNotComputedWithTheOldCopy) {
   Weights weights(GGML_TYPE_Q4_0, 256, 64, 9);
-  ASSERT_TRUE(pack_weights(2, {}));
+  ASSERT_TRUE(pack_weights(2, {}).complete);
   weights.set(0, 100);
   EXPECT_EQ(packed_copy(*weights[0]), nullptr);
   EXPECT_NE(packed_copy(*weights[1]), nullptr);
@@ -211,7 +292,7 @@ TEST_F(DeviceTest, TotalsFollowTheBuffers) {
     const Weights weights(GGML_TYPE_Q4_0, 256, 64, 11);
     EXPECT_EQ(unpacked_totals().tensors, 2u);
     EXPECT_EQ(unpacked_totals().packed_bytes, 2u * (256 * 64 + 64 * 8 * 4));
-    ASSERT_TRUE(pack_weights(2, {}));
+    ASSERT_TRUE(pack_weights(2, {}).complete);
     EXPECT_EQ(packed_totals().tensors, before.tensors + 2);
   }
   EXPECT_EQ(packed_totals().tensors, before.tensors);
@@ -261,7 +342,7 @@ Floats attend(ggml_backend* backend, const Weights& weights, const Floats& x, st
 
 TEST_F(DeviceTest, AttentionIsThatOfGgmlAndARowsOwn) {
   const Weights weights(GGML_TYPE_Q8_0, 256, 256, 12);
-  ASSERT_TRUE(pack_weights(2, {}));
+  ASSERT_TRUE(pack_weights(2, {}).complete);
   const Floats x = random_floats(256 * 100, 13);
   const Floats ours = attend(our_backend(2).get(), weights, x, 100);
   EXPECT_LT(relative_difference(ours, attend(plain_backend().get(), weights, x, 100)), 0.03);

@@ -32,6 +32,8 @@ struct FreeMemory {
   void operator()(std::byte* memory) const { std::free(memory); }
 };
 
+constexpr std::int32_t kRowsInOrder = 4;
+
 struct QuantiseTask {
   const ggml_tensor* x = nullptr;
   QuantisedRows rows;
@@ -158,7 +160,9 @@ class Rewriter {
     }
   }
 
-  static void multiply(ggml_tensor*, int, int, void* user_data) {
+  // Pieces go to whoever is free; those of few rows are read once and in their order, so that each thread's next ones
+  // are fetched early.
+  static void multiply(ggml_tensor*, int thread, int threads, void* user_data) {
     ProductTask& task = *static_cast<ProductTask*>(user_data);
     const Unit& unit = chosen_unit();
     const PackedShape shape = task.packed != nullptr ? task.packed->shape : shape_of(*task.weights);
@@ -166,7 +170,10 @@ class Rewriter {
     auto* const out = static_cast<float*>(task.out->data);
     const auto stride = static_cast<std::size_t>(task.out->ne[0]);
     if (unit.begin != nullptr) unit.begin(shape.group);
-    for (std::int64_t piece = task.next++; piece < pieces; piece = task.next++) {
+    const bool in_order = task.rows.rows <= kRowsInOrder;
+    const std::int64_t end = in_order ? pieces * (thread + 1) / threads : pieces;
+    const auto next = [&](std::int64_t piece) { return in_order ? piece + 1 : task.next++; };
+    for (std::int64_t piece = in_order ? pieces * thread / threads : task.next++; piece < end; piece = next(piece)) {
       if (task.packed != nullptr) {
         multiply_piece(unit, *task.packed, task.rows, piece, out, stride);
       } else {
@@ -186,7 +193,7 @@ class Rewriter {
     PackedShape part = shape;
     part.columns = std::min<std::int64_t>(std::int64_t{unit.panels_max} * kPanelColumns, shape.columns - column);
     const std::size_t packed_bytes = (part.bytes() + 63) / 64 * 64;
-    const std::size_t bytes = packed_bytes + static_cast<std::size_t>(shape.depth) * kPanelColumns * sizeof(float);
+    const std::size_t bytes = packed_bytes + slice_floats(*task.weights) * sizeof(float);
     if (bytes > memory_bytes) {
       memory.reset(static_cast<std::byte*>(std::aligned_alloc(64, bytes)));
       ASSAY_ASSERT(memory != nullptr);

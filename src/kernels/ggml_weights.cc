@@ -3,7 +3,6 @@
 #include <ggml-backend-impl.h>
 #include <ggml-backend.h>
 #include <ggml.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <atomic>
@@ -14,10 +13,13 @@
 #include <mutex>
 #include <new>
 #include <set>
+#include <span>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
-#include "base/assert.h"
+#include "base/xxh3.h"
 
 // Each weight tensor that can be packed has an entry in its buffer, and `extra` points at it. Entries are made when
 // ggml places a tensor in a buffer that is not one for computing.
@@ -26,7 +28,7 @@ namespace assay::kernels {
 namespace {
 
 constexpr std::size_t kAlignment = 64;
-constexpr std::size_t kHugePage = std::size_t{2} << 20;
+constexpr std::size_t kSampleBytes = 4096;
 constexpr std::int64_t kStepPanels = 8;  // that a thread packs at a time
 
 struct FreeMemory {
@@ -36,14 +38,16 @@ using Memory = std::unique_ptr<std::byte, FreeMemory>;
 
 struct Entry {
   const ggml_tensor* tensor = nullptr;
-  PackedWeights packed;
-  Memory memory;  // null: no copy
+  PackedWeights packed;  // in one of the buffer's regions
+  bool has_copy = false;
 };
 
 struct Buffer {
   std::byte* memory = nullptr;
   bool owns = false;
   std::list<Entry> entries;  // pointers into it stay valid
+  // Owned by all buffers whose weights lie in it: a model in several buffers is packed as one.
+  std::vector<std::shared_ptr<const PackedRegion>> regions;
 };
 
 std::mutex buffers_mutex;   // guards buffers, and all entries while weights are packed or counted
@@ -52,11 +56,8 @@ std::set<Buffer*> buffers;  // NOLINT(cert-err58-cpp): ggml's registry is one fo
 Buffer& buffer_of(ggml_backend_buffer_t buffer) { return *static_cast<Buffer*>(buffer->context); }
 
 Memory allocate(std::size_t bytes) {
-  const std::size_t alignment = bytes >= kHugePage ? kHugePage : kAlignment;
-  const std::size_t whole = (bytes + alignment - 1) / alignment * alignment;
-  Memory memory(static_cast<std::byte*>(std::aligned_alloc(alignment, std::max(whole, alignment))));
-  if (memory && alignment == kHugePage) madvise(memory.get(), whole, MADV_HUGEPAGE);
-  return memory;
+  const std::size_t whole = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  return Memory(static_cast<std::byte*>(std::aligned_alloc(kAlignment, std::max(whole, kAlignment))));
 }
 
 void free_buffer(ggml_backend_buffer_t buffer) {
@@ -75,14 +76,14 @@ ggml_status init_tensor(ggml_backend_buffer_t buffer, ggml_tensor* tensor) {
   if (buffer->usage == GGML_BACKEND_BUFFER_USAGE_COMPUTE || tensor->view_src != nullptr || !can_pack(*tensor))
     return GGML_STATUS_SUCCESS;
   const std::lock_guard<std::mutex> lock(buffers_mutex);
-  buffer_of(buffer).entries.push_back({.tensor = tensor, .packed = {}, .memory = {}});
+  buffer_of(buffer).entries.push_back({.tensor = tensor, .packed = {}, .has_copy = false});
   tensor->extra = &buffer_of(buffer).entries.back();
   return GGML_STATUS_SUCCESS;
 }
 
 // The plain weights change: a copy of the old ones must not be used.
 void forget_copy(const ggml_tensor& tensor) {
-  if (tensor.extra != nullptr) static_cast<Entry*>(tensor.extra)->memory.reset();
+  if (tensor.extra != nullptr) static_cast<Entry*>(tensor.extra)->has_copy = false;
 }
 
 void memset_tensor(ggml_backend_buffer_t, ggml_tensor* tensor, std::uint8_t value, std::size_t offset,
@@ -118,7 +119,7 @@ constexpr ggml_backend_buffer_i kBufferCalls = {.free_buffer = free_buffer,
                                                 .reset = nullptr};
 
 ggml_backend_buffer_t new_buffer(ggml_backend_buffer_type_t type, std::byte* memory, std::size_t bytes, bool owns) {
-  auto* const ours = new (std::nothrow) Buffer{.memory = memory, .owns = owns, .entries = {}};
+  auto* const ours = new (std::nothrow) Buffer{.memory = memory, .owns = owns, .entries = {}, .regions = {}};
   if (ours == nullptr) return nullptr;
   {
     const std::lock_guard<std::mutex> lock(buffers_mutex);
@@ -141,7 +142,7 @@ PackTotals count(bool with_copy) {
   PackTotals totals;
   for (const Buffer* buffer : buffers) {
     for (const Entry& entry : buffer->entries) {
-      if ((entry.memory != nullptr) != with_copy) continue;
+      if (entry.has_copy != with_copy) continue;
       totals.tensors++;
       totals.plain_bytes += ggml_nbytes(entry.tensor);
       totals.packed_bytes += shape_of(*entry.tensor).bytes();
@@ -150,10 +151,13 @@ PackTotals count(bool with_copy) {
   return totals;
 }
 
-// Threads take steps of a few panels of one tensor after another.
+// What is to be packed, one after another in a region. Threads take steps of a few panels.
 struct Work {
+  std::vector<Buffer*> buffers;  // of the entries, each once
   std::vector<Entry*> entries;
+  std::vector<std::size_t> offsets;      // of each entry in the region
   std::vector<std::int64_t> first_step;  // of each entry; one more at the end
+  std::size_t bytes = 0;
   std::atomic<std::int64_t> next{0};
 };
 
@@ -166,100 +170,87 @@ void pack_steps(Work& work, const std::function<void(float)>& progress) {
     const PackedWeights& packed = work.entries[at]->packed;
     const std::int64_t panel = (step - work.first_step[at]) * kStepPanels;
     const std::int64_t panels = std::min(kStepPanels, packed.shape.panels() - panel);
-    floats.resize(static_cast<std::size_t>(packed.shape.depth) * kPanelColumns);
+    floats.resize(slice_floats(tensor));
     pack_panels(tensor, panel, panels, packed, panel, floats.data());
     if (progress) progress(static_cast<float>(step + 1) / static_cast<float>(work.first_step.back()));
   }
 }
 
-bool gather(Work& work) {
+void gather(Work& work) {
   work.first_step.push_back(0);
   for (Buffer* buffer : buffers) {
+    bool any = false;
     for (Entry& entry : buffer->entries) {
-      if (entry.memory) continue;
+      if (entry.has_copy) continue;
+      any = true;
       const PackedShape shape = shape_of(*entry.tensor);
-      entry.memory = allocate(shape.bytes());
-      if (!entry.memory) return false;
-      entry.packed = PackedWeights::in(shape, entry.memory.get());
       work.entries.push_back(&entry);
+      work.offsets.push_back(work.bytes);
       work.first_step.push_back(work.first_step.back() + (shape.panels() + kStepPanels - 1) / kStepPanels);
+      work.bytes += (shape.bytes() + kAlignment - 1) / kAlignment * kAlignment;
+    }
+    if (any) work.buffers.push_back(buffer);
+  }
+}
+
+// Packed bytes follow from the file and the build that unpacks it. Shards of a split file are known by their samples.
+PackCacheFile cache_file(const PackCachePlace& place, const Work& work) {
+  std::string identity = "packed weights " + std::to_string(kPackVersion) + "\n" + place.model + "\n";
+  for (const Entry* entry : work.entries) {
+    const ggml_tensor& tensor = *entry->tensor;
+    const PackedShape shape = shape_of(tensor);
+    const std::span plain(static_cast<const std::byte*>(tensor.data), ggml_nbytes(&tensor));
+    const std::size_t sampled = std::min(kSampleBytes, plain.size());
+    identity += std::string(tensor.name) + " " + ggml_type_name(tensor.type) + " " + std::to_string(shape.columns) +
+                " " + std::to_string(shape.depth) + " " + std::to_string(shape.group) + " " +
+                std::to_string(shape.levels) + (shape.mins ? " mins " : " ") +
+                std::to_string(xxh3(plain.subspan((plain.size() - sampled) / 2, sampled))) + "\n";
+  }
+  return {.dir = place.dir, .identity = std::move(identity)};
+}
+
+// From now on the entries' copies are what lies in the region, or will once it is packed.
+void place_in(const Work& work, std::byte* region) {
+  for (std::size_t i = 0; i < work.entries.size(); i++)
+    work.entries[i]->packed = PackedWeights::in(shape_of(*work.entries[i]->tensor), region + work.offsets[i]);
+}
+
+void keep(const Work& work, std::shared_ptr<const PackedRegion> region) {
+  place_in(work, region->data());
+  for (Entry* entry : work.entries) entry->has_copy = true;
+  for (Buffer* buffer : work.buffers) buffer->regions.push_back(region);
+}
+
+std::unique_ptr<PackedRegion> pack(Work& work, std::int32_t threads, const std::function<void(float)>& progress) {
+  std::unique_ptr<PackedRegion> region = PackedRegion::allocate(work.bytes);
+  if (!region) return nullptr;
+  place_in(work, region->data());
+  std::vector<std::thread> others;
+  for (std::int32_t i = 1; i < threads; i++) others.emplace_back([&work] { pack_steps(work, {}); });
+  pack_steps(work, progress);
+  for (std::thread& other : others) other.join();
+  return region;
+}
+
+// Puts what was packed into a file and gives that file's pages back, or what it was given where that fails. Another
+// process may have written the file meanwhile; then it is taken.
+std::unique_ptr<PackedRegion> through_file(std::unique_ptr<PackedRegion> packed, const PackCacheFile& file,
+                                           std::int32_t threads, PackOutcome& outcome) {
+  const std::size_t bytes = packed->bytes().size();
+  if (outcome.read_fault.empty()) {
+    if (PackCacheRead read = read_pack_cache(file, bytes, threads); read.region) {
+      outcome.cache = PackCacheUse::kRead;
+      return std::move(read.region);
     }
   }
-  return true;
+  outcome.write_fault = write_pack_cache(file, packed->bytes(), threads);
+  if (!outcome.write_fault.empty()) return packed;
+  outcome.cache = PackCacheUse::kWritten;
+  PackCacheRead read = read_pack_cache(file, bytes, threads);
+  return read.region ? std::move(read.region) : std::move(packed);
 }
 
 }  // namespace
-
-bool can_pack(const ggml_tensor& weights) {
-  switch (weights.type) {
-    case GGML_TYPE_Q4_0:
-    case GGML_TYPE_Q4_1:
-    case GGML_TYPE_Q5_0:
-    case GGML_TYPE_Q5_1:
-    case GGML_TYPE_Q8_0:
-    case GGML_TYPE_Q2_K:
-    case GGML_TYPE_Q3_K:
-    case GGML_TYPE_Q4_K:
-    case GGML_TYPE_Q5_K:
-    case GGML_TYPE_Q6_K:
-    case GGML_TYPE_IQ4_NL:
-    case GGML_TYPE_IQ4_XS:
-    case GGML_TYPE_MXFP4:
-      break;
-    default:
-      return false;
-  }
-  return weights.op == GGML_OP_NONE && weights.ne[0] % kDepthStep == 0 && weights.ne[0] > 0 &&
-         weights.ne[1] >= kPanelColumns && weights.ne[2] == 1 && weights.ne[3] == 1 && ggml_is_contiguous(&weights);
-}
-
-// Types with a scale for 32 weights: ggml rounds activations by 32 for them too, and their levels come out exactly,
-// since a multiple of each lies within int8. The others have finer scales inside of 256 weights, and activations
-// rounded by 256.
-PackedShape shape_of(const ggml_tensor& weights) {
-  PackedShape shape{.columns = weights.ne[1], .depth = static_cast<std::int32_t>(weights.ne[0])};
-  std::int32_t group_max = 32;
-  switch (weights.type) {
-    case GGML_TYPE_Q4_0:   // -8 to 7
-    case GGML_TYPE_MXFP4:  // multiples of a twelfth of the largest, or of a fraction of that
-      shape.levels = 120;
-      break;
-    case GGML_TYPE_Q5_0:  // -16 to 15
-      shape.levels = 112;
-      break;
-    case GGML_TYPE_Q4_1:  // 0 to 15, and an offset
-      shape.levels = 240;
-      shape.mins = true;
-      break;
-    case GGML_TYPE_Q5_1:  // 0 to 31, and an offset
-      shape.levels = 248;
-      shape.mins = true;
-      break;
-    case GGML_TYPE_Q8_0:
-    case GGML_TYPE_IQ4_NL:
-      break;
-    default:
-      group_max = kGroupMax;
-  }
-  shape.group = group_for(weights.ne[0], group_max);
-  return shape;
-}
-
-void pack_panels(const ggml_tensor& weights, std::int64_t panel, std::int64_t panels, const PackedWeights& into,
-                 std::int64_t into_panel, float* floats) {
-  const ggml_to_float_t to_floats = ggml_get_type_traits(weights.type)->to_float;
-  const std::int64_t depth = weights.ne[0];
-  for (std::int64_t p = 0; p < panels; p++) {
-    const std::int64_t column = (panel + p) * kPanelColumns;
-    const auto columns = static_cast<std::int32_t>(std::min<std::int64_t>(kPanelColumns, weights.ne[1] - column));
-    for (std::int32_t i = 0; i < columns; i++) {
-      const auto* const row =
-          static_cast<const std::byte*>(weights.data) + static_cast<std::size_t>(column + i) * weights.nb[1];
-      to_floats(row, floats + i * depth, depth);
-    }
-    pack_panel(floats, columns, into, into_panel + p);
-  }
-}
 
 bool is_ours(const ggml_tensor& weights) {
   return weights.buffer != nullptr && weights.buffer->iface.free_buffer == free_buffer && weights.extra != nullptr;
@@ -268,7 +259,7 @@ bool is_ours(const ggml_tensor& weights) {
 const PackedWeights* packed_copy(const ggml_tensor& weights) {
   if (!is_ours(weights)) return nullptr;
   const auto* const entry = static_cast<const Entry*>(weights.extra);
-  return entry->memory ? &entry->packed : nullptr;
+  return entry->has_copy ? &entry->packed : nullptr;
 }
 
 ggml_backend_buffer_type* weights_buffer_type(ggml_backend_device* device) {
@@ -292,15 +283,32 @@ ggml_backend_buffer* weights_in(void* memory, std::size_t bytes) {
 PackTotals packed_totals() { return count(true); }
 PackTotals unpacked_totals() { return count(false); }
 
-bool pack_weights(std::int32_t threads, const std::function<void(float)>& progress) {
+PackOutcome pack_weights(std::int32_t threads, const std::function<void(float)>& progress,
+                         const PackCachePlace& place) {
   const std::lock_guard<std::mutex> lock(buffers_mutex);
+  PackOutcome outcome;
   Work work;
-  const bool enough = gather(work);
-  std::vector<std::thread> others;
-  for (std::int32_t i = 1; i < threads; i++) others.emplace_back([&work] { pack_steps(work, {}); });
-  pack_steps(work, progress);
-  for (std::thread& other : others) other.join();
-  return enough;
+  gather(work);
+  if (work.entries.empty()) return outcome;
+  const bool has_cache = !place.dir.empty();
+  PackCacheFile file;
+  if (has_cache) {
+    file = cache_file(place, work);
+    outcome.cache_path = file.path();
+    PackCacheRead read = read_pack_cache(file, work.bytes, threads);
+    outcome.read_fault = std::move(read.fault);
+    if (read.region) {
+      outcome.cache = PackCacheUse::kRead;
+      keep(work, std::move(read.region));
+      return outcome;
+    }
+  }
+  std::unique_ptr<PackedRegion> region = pack(work, threads, progress);
+  outcome.complete = region != nullptr;
+  if (!region) return outcome;
+  if (has_cache) region = through_file(std::move(region), file, threads, outcome);
+  keep(work, std::move(region));
+  return outcome;
 }
 
 }  // namespace assay::kernels

@@ -7,8 +7,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 
-#include "kernels/packed_weights.h"
+#include "kernels/ggml_shapes.h"
+#include "kernels/pack_cache.h"
 
 struct ggml_tensor;               // NOLINT(readability-identifier-naming): their name
 struct ggml_backend_buffer_type;  // NOLINT(readability-identifier-naming): their name
@@ -22,15 +24,6 @@ enum class PackMode {
   kPanel,  // weights are packed piece by piece inside of each product: no memory, worth it from some dozens of rows on
   kOn,     // weights are packed once, after loading
 };
-
-// Weights [K, N] that can be packed: two dimensions, a type of at most 8 bits, K a multiple of 32. Others stay with
-// ggml.
-bool can_pack(const ggml_tensor& weights);
-PackedShape shape_of(const ggml_tensor& weights);
-// `panels` panels of the weights, from `panel` on, into those of `into` from `into_panel` on. `floats`: room for 16
-// rows.
-void pack_panels(const ggml_tensor& weights, std::int64_t panel, std::int64_t panels, const PackedWeights& into,
-                 std::int64_t into_panel, float* floats);
 
 // The packed copy of a weight tensor in one of our buffers; null when it has none. `is_ours` also without a copy.
 const PackedWeights* packed_copy(const ggml_tensor& weights);
@@ -50,8 +43,26 @@ struct PackTotals {
 PackTotals packed_totals();
 PackTotals unpacked_totals();
 
-// Packs what has no copy yet, on `threads` threads of its own (not OpenMP's: a child process may compute afterwards).
-// False when memory ran out; what was packed until then stays. Thread-safe, but not while those weights compute.
-bool pack_weights(std::int32_t threads, const std::function<void(float)>& progress);
+// Where packed weights are kept on disk.
+struct PackCachePlace {
+  std::string dir;    // empty: nowhere
+  std::string model;  // what the plain weights are (their file's SHA-256), and the build that packs
+};
+
+enum class PackCacheUse { kNone, kRead, kWritten };
+
+struct PackOutcome {
+  bool complete = true;  // false: memory ran out, and nothing was packed
+  PackCacheUse cache = PackCacheUse::kNone;
+  std::string cache_path;   // empty without a cache
+  std::string read_fault;   // why a file that was there was made anew
+  std::string write_fault;  // why none could be written; the weights are packed in memory all the same
+};
+
+// Packs what has no copy yet, on `threads` threads of its own (not OpenMP's: a child process may compute afterwards),
+// or maps a file that has it. Without a file one is written and mapped, so that processes share its pages. Thread-safe,
+// but not while those weights compute.
+PackOutcome pack_weights(std::int32_t threads, const std::function<void(float)>& progress,
+                         const PackCachePlace& place = {});
 
 }  // namespace assay::kernels

@@ -41,7 +41,11 @@ struct PackedWeights {
   static PackedWeights in(const PackedShape& shape, std::byte* memory);
 };
 
-// Packs panel `panel` out of `rows` (1..16) float rows of `depth` numbers; columns that are missing become zeros.
+// Packs `groups` groups of panel `panel`, from `group` on, out of `rows` (1..16) float rows that are `stride` floats
+// apart and begin with that group; columns that are missing become zeros.
+void pack_groups(const float* weights, std::size_t stride, std::int32_t rows, const PackedWeights& into,
+                 std::int64_t panel, std::int32_t group, std::int32_t groups);
+// All groups of a panel, out of rows of `depth` numbers.
 void pack_panel(const float* weights, std::int32_t rows, const PackedWeights& into, std::int64_t panel);
 
 }  // namespace assay::kernels

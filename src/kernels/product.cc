@@ -82,6 +82,11 @@ void multiply_piece(const Unit& unit, const PackedWeights& weights, const Quanti
                        static_cast<std::size_t>(g) * kPanelColumns;
       }
       block.first = g == 0;
+      // Behind the last group comes the next piece, or the same one again for the next rows.
+      const std::size_t depth_done = numbers(g, shape.group) * kPanelColumns;
+      const std::size_t block_bytes = numbers(block.groups, shape.group) * kPanelColumns;
+      const bool last = g + block.groups == shape.groups();
+      block.w_ahead = last ? static_cast<std::size_t>(unit.panels_max) * shape.panel_bytes() - depth_done : block_bytes;
       unit.multiply(block);
     }
     for (std::int32_t i = 0; i < block.rows; i++) {

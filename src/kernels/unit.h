@@ -40,6 +40,8 @@ struct Block {
   std::int32_t group = 0;
   std::int32_t groups = 1;
   bool first = false;  // sums begin with 0 instead of what is there
+  // Bytes from these weights to those that this thread multiplies next, for a unit that fetches them early; a hint.
+  std::size_t w_ahead = 0;
 };
 
 // One of a block's groups, as a block of its own.

@@ -9,13 +9,22 @@
 
 namespace assay::server {
 
+// A file of a form.
+struct HttpFile {
+  std::string field;
+  std::string name;
+  std::string content_type;
+  std::string content;
+};
+
 struct HttpRequest {
-  std::string method;                                        // "GET", "POST", …
-  std::string path;                                          // without the query
-  std::vector<std::pair<std::string, std::string>> headers;  // names in any case
-  std::string body;
+  std::string method;                                           // "GET", "POST", …
+  std::string path;                                             // without the query
+  std::vector<std::pair<std::string, std::string>> headers;     // names in any case
+  std::string body;                                             // of a form its texts, as JSON (form_body.h)
   std::string query_text;                                       // behind the path's '?', as it came
   std::vector<std::pair<std::string, std::string>> query = {};  // the same, taken apart and decoded
+  std::vector<HttpFile> files = {};                             // of a form
   // True once the client has gone. May be empty; may be called from any thread. After the reply it can still be called
   // and means nothing.
   std::function<bool()> disconnected;

@@ -15,6 +15,7 @@
 #include "server/body_bytes.h"
 #include "server/body_encoding.h"
 #include "server/cors.h"
+#include "server/form_body.h"
 #include "server/layer_replies.h"
 #include "server/listening.h"
 #include "server/path_prefix.h"
@@ -73,13 +74,9 @@ class ConnectionStream final : public httplib::Stream {
 HttpRequest request_of(const httplib::Request& from) {
   const std::optional<std::string_view> path = behind_prefix(from.path, at_work->path_prefix);
   at_work->is_outside = !path.has_value();
-  HttpRequest request{.method = from.method,
-                      .path = std::string(path.value_or(from.path)),
-                      .headers = {},
-                      .body = "",
-                      .query_text = "",
-                      .query = {},
-                      .disconnected = {}};
+  HttpRequest request;
+  request.method = from.method;
+  request.path = std::string(path.value_or(from.path));
   request.headers.assign(from.headers.begin(), from.headers.end());
   if (const std::size_t mark = from.target.find('?'); mark != std::string::npos) {
     request.query_text = from.target.substr(mark + 1);
@@ -123,12 +120,9 @@ void tell(HttpReply reply, const httplib::Request& request, httplib::Response& r
     if (is_there) sink.done();
     return is_there;
   };
-  if (request.version == "HTTP/1.0") {
-    at_work->is_cut = true;
-    response.set_content_provider(reply.content_type, std::move(provider));
-  } else {
-    response.set_chunked_content_provider(reply.content_type, std::move(provider));
-  }
+  at_work->is_cut = request.version == "HTTP/1.0";
+  if (at_work->is_cut) return response.set_content_provider(reply.content_type, std::move(provider));
+  response.set_chunked_content_provider(reply.content_type, std::move(provider));
 }
 
 // What makes a request's length uncertain, or its body unreadable.
@@ -153,11 +147,30 @@ std::optional<HttpReply> refuse_body_kind(const httplib::Request& from, const Ht
   if (!is_known_encoding(at_work->coding)) {
     return layer_refusal(request, 415, decode_body(at_work->coding, "", 0).error());
   }
-  // The library would take it apart.
-  if (has_body(from) && from.is_multipart_form_data()) {
-    return layer_refusal(request, 415, {ErrorCode::kMediaType, "a body in several parts is not taken", ""});
+  // The library takes a form apart as it comes.
+  if (has_body(from) && from.is_multipart_form_data() && !at_work->coding.empty()) {
+    return layer_refusal(request, 415, {ErrorCode::kMediaType, "a form is not taken with a Content-Encoding", ""});
   }
   return std::nullopt;
+}
+
+// What names a part counts as the part does, so that very many empty ones have a limit too.
+bool read_form(const httplib::ContentReader& read, const std::function<bool(std::size_t)>& takes,
+               HttpRequest& request) {
+  FormBody form;
+  const bool is_whole = read(
+      [&](const httplib::FormData& part) {
+        if (!takes(part.name.size() + part.filename.size() + part.content_type.size())) return false;
+        form.begin(part.name, part.filename, part.content_type);
+        return true;
+      },
+      [&](const char* piece, std::size_t size) {
+        if (!takes(size)) return false;
+        form.add({piece, size});
+        return true;
+      });
+  if (is_whole) std::move(form).finish(request);
+  return is_whole;
 }
 
 }  // namespace
@@ -206,6 +219,7 @@ HttpProtocol::Library::Library(const HttpProtocolOptions& given)
     : options_(given), cors_(given.cors_origins), body_bytes_(given.all_bodies_bytes_max) {
   new_task_queue = [] { return new InlineQueue; };
   set_tcp_nodelay(true);
+  set_ipv6_v6only(options_.ipv6_alone);
   set_payload_max_length(std::numeric_limits<std::size_t>::max());  // answer_body() has the limit
   set_socket_options([](socket_t socket) { httplib::set_socket_opt(socket, SOL_SOCKET, SO_REUSEADDR, 1); });
   set_pre_routing_handler([this](const auto& from, auto& to) { return before_body(from, to); });
@@ -309,16 +323,19 @@ void HttpProtocol::Library::answer_body(const httplib::Request& from, httplib::R
   BodyBytes::Share share(body_bytes_);
   std::optional<HttpReply> reply;
   at_work->connection.begin_body();
-  const bool is_whole = read([&](const char* piece, std::size_t size) {
-    if (size > options_.body_bytes_max - request.body.size()) {
-      reply = layer_refusal(request, 413, too_large(options_.body_bytes_max));
-    } else if (!share.add(size)) {
-      reply = layer_refusal(request, 503, {ErrorCode::kOverloaded, "too many large bodies at once", ""});
-    } else {
-      request.body.append(piece, size);
-    }
+  std::size_t bytes = 0;
+  const auto takes = [&](std::size_t size) {
+    const bool is_too_large = size > options_.body_bytes_max - bytes;
+    if (is_too_large) reply = layer_refusal(request, 413, too_large(options_.body_bytes_max));
+    if (!is_too_large && !share.add(size)) reply = layer_refusal(request, 503, too_many_bodies());
+    if (!reply) bytes += size;
     return !reply.has_value();
-  });
+  };
+  const auto append = [&](const char* piece, std::size_t size) {
+    if (takes(size)) request.body.append(piece, size);
+    return !reply.has_value();
+  };
+  const bool is_whole = from.is_multipart_form_data() ? read_form(read, takes, request) : read(append);
   at_work->body_left = !is_whole;
   if (!reply && !is_whole) reply = reply_for_status(request, 400, at_work->connection);
   if (!reply && !at_work->coding.empty()) reply = take_apart(request, share);
@@ -334,7 +351,7 @@ std::optional<HttpReply> HttpProtocol::Library::take_apart(HttpRequest& request,
   Result<std::string> body = decode_body(at_work->coding, request.body, options_.body_bytes_max);
   if (!body.ok()) return layer_refusal(request, http_status(body.error().code), body.error());
   if (!share.add(body->size())) {
-    return layer_refusal(request, 503, {ErrorCode::kOverloaded, "too many large bodies at once", ""});
+    return layer_refusal(request, 503, too_many_bodies());
   }
   request.body = std::move(body).value();
   return std::nullopt;

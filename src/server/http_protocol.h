@@ -20,6 +20,7 @@ struct HttpProtocolOptions {
   int keep_alive_seconds = 0;            // what clients are told
   std::vector<std::string> cors_origins = {};
   std::string path_prefix = {};  // in front of every path; what is behind it is the path (path_prefix.h)
+  bool ipv6_alone = false;       // an IPv6 address takes no IPv4 connections
 };
 
 // Thread-safe.

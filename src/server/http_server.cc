@@ -9,6 +9,7 @@
 #include <chrono>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "server/connection_workers.h"
@@ -29,13 +30,19 @@ constexpr int kLingerMs = 10;
 // How long a client may go on sending what nobody reads, so that it sees the reply.
 constexpr std::chrono::milliseconds kUnreadMs{5000};
 
+std::size_t tcp_hosts(const HttpServerOptions& options) {
+  return options.hosts.size() -
+         static_cast<std::size_t>(std::count_if(options.hosts.begin(), options.hosts.end(), is_unix_socket_path));
+}
+
 HttpProtocolOptions protocol_options(const HttpServerOptions& options) {
   constexpr std::size_t kBodiesBytesMin = std::size_t{256} * 1024 * 1024;
   return {.body_bytes_max = options.body_bytes_max,
           .all_bodies_bytes_max = std::max(4 * options.body_bytes_max, kBodiesBytesMin),
           .keep_alive_seconds = options.keep_alive_seconds,
           .cors_origins = options.cors_origins,
-          .path_prefix = options.path_prefix};
+          .path_prefix = options.path_prefix,
+          .ipv6_alone = tcp_hosts(options) > 1};
 }
 
 WorkerLimits worker_limits(const HttpServerOptions& options) {
@@ -44,7 +51,11 @@ WorkerLimits worker_limits(const HttpServerOptions& options) {
 }
 
 Status check_options(const HttpServerOptions& options) {
-  if (options.host.empty()) return invalid_argument("host", "host must not be empty");
+  const bool has_empty = std::find(options.hosts.begin(), options.hosts.end(), "") != options.hosts.end();
+  if (options.hosts.empty() || has_empty) return invalid_argument("host", "host must not be empty");
+  if (options.port == 0 && tcp_hosts(options) > 1) {
+    return invalid_argument("port", "port 0 goes with one address; here are " + std::to_string(tcp_hosts(options)));
+  }
   if (options.port < 0 || options.port > 65535) return invalid_argument("port", "port must be 0..65535");
   if (options.threads < 1) return invalid_argument("threads", "threads must be at least 1");
   if (options.connections_max < 1) return invalid_argument("connections_max", "connections_max must be at least 1");
@@ -63,9 +74,16 @@ struct HttpServer::Listener {
         connections_max(allow_connections(given.connections_max)),
         protocol(protocol_options(given)),
         workers(worker_limits(given), [this](std::unique_ptr<Connection> one) { serve(std::move(one)); }),
-        idle([this](std::unique_ptr<Connection> one) { hand_over(std::move(one)); }) {}
+        idle([this](std::unique_ptr<Connection> one) { hand_over(std::move(one)); }) {
+    // Each listens on one address; the first also reads and answers what came to the others.
+    for (std::size_t i = 1; i < given.hosts.size(); ++i) {
+      others.push_back(std::make_unique<HttpProtocol>(protocol_options(given)));
+    }
+  }
 
-  bool listen();
+  // Nothing, or the address that cannot be listened on.
+  std::optional<std::string> listen();
+  bool listen_on(const std::string& host, HttpProtocol& with);
   void stop();
   void accept(int socket);
   void hand_over(std::unique_ptr<Connection> connection);
@@ -80,14 +98,23 @@ struct HttpServer::Listener {
   std::once_flag stopped;
   // In the order in which connections pass, so that none outlives what it passes on to.
   HttpProtocol protocol;
+  std::vector<std::unique_ptr<HttpProtocol>> others;
   ConnectionWorkers workers;
   IdleConnections idle;
 };
 
-bool HttpServer::Listener::listen() {
-  if (is_unix_socket_path(options.host)) remove_dead_socket(options.host);
-  port = protocol.listen(options.host, options.port, [this](int socket) { accept(socket); });
-  return port >= 0;
+bool HttpServer::Listener::listen_on(const std::string& host, HttpProtocol& with) {
+  if (is_unix_socket_path(host)) remove_dead_socket(host);
+  const int bound = with.listen(host, options.port, [this](int socket) { accept(socket); });
+  if (bound >= 0 && !is_unix_socket_path(host)) port = bound;
+  return bound >= 0;
+}
+
+std::optional<std::string> HttpServer::Listener::listen() {
+  for (std::size_t i = 0; i < options.hosts.size(); ++i) {
+    if (!listen_on(options.hosts[i], i == 0 ? protocol : *others[i - 1])) return options.hosts[i];
+  }
+  return std::nullopt;
 }
 
 void HttpServer::Listener::stop() {
@@ -95,7 +122,10 @@ void HttpServer::Listener::stop() {
   idle.stop();
   workers.finish();
   protocol.stop_listening();
-  if (is_unix_socket_path(options.host)) remove_dead_socket(options.host);
+  for (const std::unique_ptr<HttpProtocol>& other : others) other->stop_listening();
+  for (const std::string& host : options.hosts) {
+    if (is_unix_socket_path(host)) remove_dead_socket(host);
+  }
 }
 
 void HttpServer::Listener::accept(int socket) {
@@ -151,17 +181,18 @@ Result<std::unique_ptr<HttpServer>> HttpServer::open(const HttpServerOptions& op
     if (!opened.ok()) return opened.error();
     tls = std::move(*opened);
   }
-  const std::string place =
-      is_unix_socket_path(options.host) ? options.host : options.host + ":" + std::to_string(options.port);
-  const Error unbound{ErrorCode::kIo,
-                      "cannot listen on " + place + "; is the port taken, or the host not an address of this machine?",
-                      ""};
+  const auto unbound = [&options](const std::string& host, const std::string& why) {
+    const std::string place = is_unix_socket_path(host) ? host : host + ":" + std::to_string(options.port);
+    return Error{ErrorCode::kIo,
+                 "cannot listen on " + place + "; is the port taken, or the host not an address of this machine?" + why,
+                 ""};
+  };
   try {
     std::unique_ptr<HttpServer> server(new HttpServer(std::make_unique<Listener>(options, std::move(tls))));
-    if (!server->listener_->listen()) return unbound;
+    if (const std::optional<std::string> host = server->listener_->listen(); host) return unbound(*host, "");
     return server;
   } catch (const std::exception& error) {
-    return Error{ErrorCode::kIo, unbound.message + " (" + error.what() + ")", ""};
+    return unbound(options.hosts.front(), std::string(" (") + error.what() + ")");
   }
 }
 
@@ -169,8 +200,14 @@ void HttpServer::set_ready(Routes& routes) { listener_->protocol.set_routes(rout
 
 int HttpServer::port() const { return listener_->port; }
 
-std::string HttpServer::address() const {
-  return address_of(listener_->options.host, listener_->port, listener_->tls != nullptr);
+std::string HttpServer::address() const { return addresses().front(); }
+
+std::vector<std::string> HttpServer::addresses() const {
+  std::vector<std::string> out;
+  for (const std::string& host : listener_->options.hosts) {
+    out.push_back(address_of(host, listener_->port, listener_->tls != nullptr));
+  }
+  return out;
 }
 
 void HttpServer::stop() {

@@ -18,8 +18,9 @@
 namespace assay::server {
 
 struct HttpServerOptions {
-  std::string host = "127.0.0.1";  // an address or name of this machine, or a path that ends in .sock
-  int port = 8080;                 // 0: any free port; port() tells which
+  // Addresses or names of this machine, or paths that end in .sock. With several addresses :: is IPv6 alone.
+  std::vector<std::string> hosts = {"127.0.0.1"};
+  int port = 8080;  // of all addresses; 0, for one address only: any free port; port() tells which
   // Threads that stay; up to kThreadsMore more come while all are busy. A request at work holds one, an idle connection
   // none.
   int threads = 64;
@@ -71,8 +72,11 @@ class HttpServer {
 
   // The port that is listened on; what was asked for, or what port 0 found.
   int port() const;
-  // Where clients find it, such as "http://127.0.0.1:8080", "https://..." or "unix:///run/assay.sock".
+  // Where clients find it, such as "http://127.0.0.1:8080", "https://..." or "unix:///run/assay.sock"; of several the
+  // first.
   std::string address() const;
+  // All of them.
+  std::vector<std::string> addresses() const;
 
   // Takes no more connections, closes those that are idle, lets the requests at work finish, and returns when all of
   // them are answered. Idempotent. Do not call it from a request.

@@ -92,4 +92,6 @@ Error too_large(std::size_t bytes_max) {
           ""};
 }
 
+Error too_many_bodies() { return {ErrorCode::kOverloaded, "too many large bodies at once", ""}; }
+
 }  // namespace assay::server

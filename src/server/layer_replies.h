@@ -26,5 +26,6 @@ std::string bytes_of_refusal(int status, const Error& error);
 
 Error slow_request();
 Error too_large(std::size_t bytes_max);
+Error too_many_bodies();
 
 }  // namespace assay::server

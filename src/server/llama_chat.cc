@@ -23,14 +23,22 @@
 #include <utility>
 
 #include "base/log.h"
+#include "server/layer_replies.h"
 #include "server/llama_handlers.h"
 #include "server/llama_routes.h"
+#include "server/wake_check.h"
 
 namespace assay::server {
 namespace {
 
 constexpr int kQuiet = -1;  // of llama.cpp's log
 constexpr int kSlots = 4;   // as llama-server has where --parallel is not given
+
+// False for what is answered without the model.
+bool may_wake(const ChatRoute& route) {
+  const std::string& path = route.path;
+  return route.method != "GET" || path == "/slots" || path == "/lora-adapters";
+}
 
 }  // namespace
 
@@ -45,6 +53,8 @@ struct LlamaChat::Parts {
   SleepWatch sleep_watch;
   std::function<void(const std::string&, const std::string&)> on_state;
   std::atomic<bool> asleep{false};
+  WakeCheck wake_check;
+  std::uint64_t memory_needed_bytes = 0;
   ComputeGate* gate = nullptr;
   double stuck_seconds = 0;
   bool has_words_for_log = false;
@@ -52,7 +62,7 @@ struct LlamaChat::Parts {
   std::thread loop;
 
   void settle();
-  Status check_memory(const LlamaLoad& load) const;
+  Status check_memory(const LlamaLoad& load);
   void pause_between_nodes();
   void take_state(server_state state, const json& payload);
   llama_model* model() const { return const_cast<llama_model*>(llama_get_model(context.get_llama_context())); }
@@ -73,7 +83,7 @@ void LlamaChat::Parts::settle() {
 }
 
 // llama.cpp ends the process, or is ended, where the memory of its context cannot be had.
-Status LlamaChat::Parts::check_memory(const LlamaLoad& load) const {
+Status LlamaChat::Parts::check_memory(const LlamaLoad& load) {
   const llama_model_params model = common_model_params_to_llama(const_cast<common_params&>(params));
   const llama_context_params own = common_context_params_to_llama(params);
   std::vector<ggml_backend_dev_t> devices;
@@ -83,7 +93,8 @@ Status LlamaChat::Parts::check_memory(const LlamaLoad& load) const {
   const common_device_memory_data_vec memory = common_get_device_memory_data(
       params.model.path.c_str(), &model, &own, devices, layers, trained, experts, GGML_LOG_LEVEL_ERROR);
   if (memory.empty() || !load.check_memory) return {};
-  const std::uint64_t needed = load.plan.memory_needed_bytes + memory.back().context + memory.back().compute;
+  const std::uint64_t needed = memory_needed_bytes =
+      load.plan.memory_needed_bytes + memory.back().context + memory.back().compute;
   const std::string numbers = "chat and decisions need about " + std::to_string(needed >> 20) + " MiB, and " +
                               std::to_string(load.plan.memory_free_bytes >> 20) + " MiB are free";
   log_line(LogLevel::kInfo, numbers);
@@ -199,6 +210,8 @@ Status LlamaChat::load(const LlamaLoad& load, ComputeGate& gate) {
     return Error{ErrorCode::kUnsupportedModel, load.model_path + " cannot be loaded for chat: " + thrown.what(),
                  "model"};
   }
+  parts.wake_check = WakeCheck({params.model.path, params.mmproj.path, params.speculative.draft.mparams.path},
+                               parts.memory_needed_bytes, load.free_bytes);
   parts.handlers->update_meta(parts.context);
   parts.pause_between_nodes();
   parts.loaded.store(true);
@@ -226,9 +239,13 @@ std::string LlamaChat::model_info() const { return safe_json_to_str(parts_->hand
 
 void LlamaChat::watch_sleep(SleepWatch watch) { parts_->sleep_watch = std::move(watch); }
 
-void LlamaChat::wake() {
+Status LlamaChat::wake() {
+  if (parts_->asleep.load()) {
+    if (Status can = parts_->wake_check.check(); !can.ok()) return can;
+  }
   parts_->queue().wait_until_no_sleep();
   touch();
+  return {};
 }
 
 void LlamaChat::touch() {
@@ -241,7 +258,16 @@ bool LlamaChat::asleep() const { return parts_->asleep.load(); }
 
 const std::vector<ChatRoute>& LlamaChat::routes() const { return parts_->mounted.routes(); }
 
+// llama.cpp ends the process where a request wakes a model that cannot be loaded.
 HttpReply LlamaChat::handle(std::size_t route, const HttpRequest& request) {
+  if (parts_->asleep.load() && may_wake(routes()[route])) {
+    if (const Status can = parts_->wake_check.check(); !can.ok()) {
+      HttpReply reply;
+      reply.status = 503;
+      reply.body = layer_refusal(request, 503, can.error()).body;
+      return reply;
+    }
+  }
   return parts_->mounted.handle(route, request);
 }
 

@@ -33,6 +33,8 @@ struct LlamaLoad {
   double stuck_seconds = 120;
   // Told each state of the model as llama.cpp names it, with a JSON object; may be empty.
   std::function<void(const std::string& state, const std::string& payload)> on_state = {};
+  // How much memory is free now, asked before a model that sleeps is loaded again; may be empty.
+  std::function<std::uint64_t()> free_bytes = {};
 };
 
 // Told by the thread that computes; nothing of this object but model() may be called meanwhile.
@@ -65,8 +67,9 @@ class LlamaChat final : public ChatServer {
   std::string model_info() const;
   // For whoever shares the weights; before start().
   void watch_sleep(SleepWatch watch);
-  // Returns when the weights are there; counts as a request. REQUIRES: start() was called, and stop() was not.
-  void wake();
+  // Returns when the weights are there; counts as a request. Errors: kUnavailable where they cannot be loaded again
+  // (wake_check.h). REQUIRES: start() was called, and stop() was not.
+  Status wake();
   // Counts as a request, and does not wait.
   void touch();
   // Begins to compute what its routes are asked for.

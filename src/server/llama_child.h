@@ -9,6 +9,10 @@
 
 namespace assay::server {
 
+// Exit codes that tell the router why a model could not be served: there is not memory enough; the model itself.
+inline constexpr int kChildOutOfMemory = 12;
+inline constexpr int kChildBadModel = 13;
+
 // Thread-safe but for attach() and watch().
 class LlamaChild {
  public:

@@ -51,8 +51,13 @@ struct Exchange {
                 .files = {},
                 .should_stop = should_stop} {
     for (const auto& [name, value] : from.query) request.params.emplace(name, value);
+    for (const HttpFile& file : from.files) {
+      request.files[file.field] = {{file.content.begin(), file.content.end()}, file.name, file.content_type};
+    }
     const std::size_t colon = route.path.find(':');
-    if (colon != std::string::npos) request.params[route.path.substr(colon + 1)] = segment_of(route.path, from.path);
+    if (colon == std::string::npos) return;
+    const std::size_t end = std::min(route.path.find('/', colon), route.path.size());
+    request.params[route.path.substr(colon + 1, end - colon - 1)] = segment_of(route.path, from.path);
   }
   ~Exchange() {
     try {

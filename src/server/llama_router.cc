@@ -22,8 +22,11 @@
 #include "base/log.h"
 #include "server/ascii.h"
 #include "server/chat_decide.h"
+#include "server/event_pieces.h"
+#include "server/invocations.h"
 #include "server/layer_replies.h"
 #include "server/llama_handlers.h"
+#include "server/llama_model_host.h"
 #include "server/llama_routes.h"
 #include "server/route_table.h"
 
@@ -33,6 +36,7 @@ namespace {
 // The level at which llama.cpp's log hands on what the processes write, and nothing of its own.
 constexpr int kChildrensLines = 0;
 constexpr const char* kModelHeader = "x-assay-model";
+constexpr const char* kInvokePath = "/models/:name/invoke";
 
 std::string header_of(const server_http_req& request, const char* wanted) {
   for (const auto& [name, value] : request.headers) {
@@ -70,6 +74,13 @@ server_http_res_ptr refusal(const std::string& path, const Error& error) {
   return reply;
 }
 
+server_http_res_ptr as_theirs(const ModelReply& said) {
+  auto reply = std::make_unique<server_http_res>();
+  reply->status = said.status;
+  reply->data = said.body;
+  return reply;
+}
+
 }  // namespace
 
 struct LlamaRouter::Parts {
@@ -79,10 +90,14 @@ struct LlamaRouter::Parts {
   std::unique_ptr<server_routes> handlers;
   server_tools tools;
   std::optional<server_models_routes> models;
+  std::optional<LlamaModelHost> host;  // these two with the multi-model contract only
+  std::optional<MultiModel> contract;
   LlamaHandlers mounted;
   bool stopped = false;
 
   void mount();
+  void mount_models();
+  void mount_contract();
   void mount_decisions();
   std::vector<std::string> names();
   Result<std::string> model_for(const server_http_req& request);
@@ -101,15 +116,48 @@ void LlamaRouter::Parts::mount() {
   to.post_chat_completions_tok = to.post_responses_tok_oai = to.post_lora_adapters = to.post_slots = post;
   to.get_props = models->get_router_props;
   to.get_models = models->get_router_models;
+  mount_routes(mounted, to, params,
+               {.get = models->router_stream_get,
+                .lookup = models->router_streams_lookup,
+                .remove = models->router_stream_delete});
+}
+
+// What llama-server's router has to manage its models.
+void LlamaRouter::Parts::mount_models() {
   mounted.add("POST", "/models", models->post_router_models);
   mounted.add("POST", "/models/load", models->post_router_models_load);
   mounted.add("POST", "/models/unload", models->post_router_models_unload);
   mounted.add("GET", "/models/sse", models->get_router_models_sse);
   mounted.add("DELETE", "/models", models->del_router_models);
-  mount_routes(mounted, to, params,
-               {.get = models->router_stream_get,
-                .lookup = models->router_streams_lookup,
-                .remove = models->router_stream_delete});
+}
+
+// Nothing here may make llama.cpp read its sources again: what was loaded by name would be unloaded.
+void LlamaRouter::Parts::mount_contract() {
+  using Request = server_http_req;
+  mounted.add("POST", "/models",
+              [this](const Request& request) { return as_theirs(contract->load(request.body, request.should_stop)); });
+  mounted.replace("GET", "/models", [this](const Request& request) {
+    return as_theirs(contract->list(request.get_param("next_page_token")));
+  });
+  mounted.replace("GET", "/v1/models", [this](const Request& request) {
+    Request inner = request;
+    inner.params.erase("reload");
+    return models->get_router_models(inner);
+  });
+  mounted.add("GET", "/models/:name",
+              [this](const Request& request) { return as_theirs(contract->get(request.get_param("name"))); });
+  mounted.add("DELETE", "/models/:name",
+              [this](const Request& request) { return as_theirs(contract->unload(request.get_param("name"))); });
+  mounted.add("POST", kInvokePath, [this](const Request& request) {
+    const std::string name = request.get_param("name");
+    if (const std::optional<ModelReply> refused = contract->refusal_for(name); refused) return as_theirs(*refused);
+    if (const Status there = host->revive(name, request.should_stop); !there.ok()) {
+      return as_theirs(MultiModel::failed(name, there.error()));
+    }
+    Request inner = request;
+    inner.path = params.api_prefix + kInvocationsPath;
+    return models->models.proxy_request(inner, "POST", name, true);
+  });
 }
 
 // All paths of ours that decide. A chat completion names a model anyway, unless it is one decision.
@@ -135,7 +183,8 @@ void LlamaRouter::Parts::mount_decisions() {
 std::vector<std::string> LlamaRouter::Parts::names() {
   std::vector<std::string> out;
   for (const server_model_meta& model : models->models.get_all_meta()) {
-    if (!model.hidden) out.push_back(model.name);
+    const bool is_gone = contract.has_value() && contract->refusal_for(model.name).has_value();
+    if (!model.hidden && !is_gone) out.push_back(model.name);
   }
   return out;
 }
@@ -169,10 +218,12 @@ LlamaRouter::LlamaRouter(std::unique_ptr<Parts> parts) : parts_(std::move(parts)
 
 LlamaRouter::~LlamaRouter() { stop(0); }
 
-Result<std::unique_ptr<LlamaRouter>> LlamaRouter::open(const std::vector<std::string>& words) {
+Result<std::unique_ptr<LlamaRouter>> LlamaRouter::open(const std::vector<std::string>& words, RouterOptions options) {
   auto parts = std::make_unique<Parts>();
   std::vector<std::string> all = {"assay"};
   all.insert(all.end(), words.begin(), words.end());
+  // Who asks for models by the contract says himself which are to go.
+  if (options.find_files) all.insert(all.end(), {"--models-max", "0", "--no-models-autoload"});
   std::vector<char*> pointers;
   for (std::string& word : all) pointers.push_back(word.data());
   const auto count = static_cast<int>(pointers.size());
@@ -187,6 +238,13 @@ Result<std::unique_ptr<LlamaRouter>> LlamaRouter::open(const std::vector<std::st
     parts->handlers = std::make_unique<server_routes>(parts->params, parts->context);
     parts->models.emplace(parts->params, count, pointers.data());
     parts->mount();
+    if (options.find_files) {
+      parts->host.emplace(parts->models->models, words);
+      parts->contract.emplace(*parts->host, std::move(options.find_files));
+      parts->mount_contract();
+    } else {
+      parts->mount_models();
+    }
     parts->mount_decisions();
     server_stream_session_manager_start();
     start_tools(parts->mounted, parts->tools, parts->mcp, parts->params);
@@ -219,8 +277,10 @@ void LlamaRouter::stop(double grace_ms) {
 
 const std::vector<ChatRoute>& LlamaRouter::routes() const { return parts_->mounted.routes(); }
 
+// An event that the model sent as one piece may have come from its process in two.
 HttpReply LlamaRouter::handle(std::size_t route, const HttpRequest& request) {
-  return parts_->mounted.handle(route, request);
+  HttpReply reply = parts_->mounted.handle(route, request);
+  return routes()[route].path == kInvokePath ? with_single_events(std::move(reply)) : reply;
 }
 
 std::size_t LlamaRouter::in_flight() const { return parts_->mounted.calls().in_flight(); }

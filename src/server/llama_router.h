@@ -5,6 +5,9 @@
 //
 // A decision is for the model in the header x-assay-model, else for the one that the body's "model" names, else for the
 // only one there is; else it is refused with the names of all. Other requests name a model as llama-server says.
+//
+// With RouterOptions::find_files it knows no model from the beginning: it has the routes of multi_model.h in the place
+// of llama-server's own below /models, and serves what these load.
 
 #include <cstddef>
 #include <memory>
@@ -13,15 +16,21 @@
 
 #include "assay/error.h"
 #include "server/chat_server.h"
+#include "server/multi_model.h"
 
 namespace assay::server {
+
+struct RouterOptions {
+  // The multi-model contract's: which files a url means. Empty: llama-server's router.
+  MultiModel::FindFiles find_files;
+};
 
 // Thread-safe but for open() and start().
 class LlamaRouter final : public ChatServer {
  public:
   // Looks for models, and loads none. The processes get llama-server's words, the environment as it is now, and the
   // address and the name that the router gives them. Errors: kInvalidArgument.
-  static Result<std::unique_ptr<LlamaRouter>> open(const std::vector<std::string>& words);
+  static Result<std::unique_ptr<LlamaRouter>> open(const std::vector<std::string>& words, RouterOptions options = {});
   // As stop(0).
   ~LlamaRouter() override;
   LlamaRouter(const LlamaRouter&) = delete;

@@ -48,6 +48,22 @@ class LlamaRouterTest : public ::testing::Test {
   const std::string dir_ = ::testing::TempDir() + "assay_router_test";
 };
 
+TEST_F(LlamaRouterTest, WithTheMultiModelContractItHasThatsRoutesBelowModels) {
+  const auto find = [](const std::string& url) -> Result<ModelFiles> {
+    return Error{ErrorCode::kNotFound, url + " is not there", "url"};
+  };
+  Result<std::unique_ptr<LlamaRouter>> router = LlamaRouter::open({}, {.find_files = find});
+  ASSERT_TRUE(router.ok());
+  Names below;
+  for (const ChatRoute& route : (*router)->routes()) {
+    if (route.path.starts_with("/models")) below.insert(route.method + " " + route.path);
+  }
+  EXPECT_EQ(below, (Names{"GET /models", "POST /models", "GET /models/:name", "DELETE /models/:name",
+                          "POST /models/:name/invoke"}));
+  EXPECT_EQ(post(**router, "/models", R"({"model_name": "a", "url": "/nowhere"})").status, 400);
+  EXPECT_EQ(post(**router, "/models", R"({"model_name": "a"})").status, 400);
+}
+
 TEST_F(LlamaRouterTest, HasTheRoutesOfLlamaServerAndThoseThatDecide) {
   const auto router = with_models({});
   Names ours;

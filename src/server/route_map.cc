@@ -2,7 +2,7 @@
 
 namespace assay::server {
 
-RouteMap::RouteMap(const ChatServer* chat) {
+RouteMap::RouteMap(const ChatServer* chat, const std::vector<Route>& more_routes) : routes_(more_routes) {
   const bool gives_way = chat != nullptr && chat->decides();
   for (const Route& route : known_routes()) {
     if (!gives_way || !(is_for_decisions(route.kind) || route.kind == RouteKind::kModels)) routes_.push_back(route);

@@ -25,6 +25,7 @@ enum class RouteKind {
   kAsyncReply,
   kExecutionParameters,  // for batch transform
   kOip,                  // Open Inference Protocol (oip.h)
+  kVertex,               // Vertex AI's prediction protocol (vertex_front.h)
   kLessons,              // feedback, kept decisions and lessons (lesson_routes.h)
 };
 

@@ -40,7 +40,16 @@ bool wants_bearer(const Route& route) {
          route.kind == RouteKind::kDecisions || route.kind == RouteKind::kChat;
 }
 
-bool is_open(const Route& route) { return route.kind == RouteKind::kPage || is_open_path(route.path); }
+bool is_open(const Route& route) {
+  return route.kind == RouteKind::kPage || route.kind == RouteKind::kHealth || is_open_path(route.path);
+}
+
+std::vector<Route> vertex_routes(const VertexOptions& options) {
+  std::vector<Route> out;
+  if (!options.predict_path.empty()) out.push_back({options.predict_path.c_str(), "POST", RouteKind::kVertex});
+  if (!options.health_path.empty()) out.push_back({options.health_path.c_str(), "GET", RouteKind::kHealth});
+  return out;
+}
 
 // Where the path has no wire of its own, and on System One's, errors are the general ones.
 bool has_general_errors(const Route& route) {
@@ -48,7 +57,9 @@ bool has_general_errors(const Route& route) {
 }
 
 // What llama-server reads as it reads it: any media type, and errors as OpenAI has them.
-RouteKind errors_of(RouteKind kind) { return kind == RouteKind::kForeign ? RouteKind::kChat : kind; }
+RouteKind errors_of(RouteKind kind) {
+  return kind == RouteKind::kForeign || kind == RouteKind::kVertex ? RouteKind::kChat : kind;
+}
 
 Error too_large(std::uint64_t bytes, std::size_t bytes_max) {
   return Error{ErrorCode::kTooLong,
@@ -79,16 +90,17 @@ Routes::Routes(Decider& decider, Metrics& metrics, const Clock& clock, const Rou
       book_{metrics, clock, options_.log_requests},
       settings_(wire_settings(options, decider.report())),
       wires_(settings_, decider.report()),
-      map_(options.chat),
+      map_(options.chat, vertex_routes(options_.vertex)),
       keys_(options.api_keys),
       rate_limit_(options.rate_limit_per_minute, clock),
       request_ids_(options_.request_id_seed),
+      vertex_(options_.vertex, map_.routes(), [this](const HttpRequest& inner) { return handle_route(inner); }),
       front_(options_.sagemaker, clock, [this](const HttpRequest& inner) { return handle_route(inner); }) {}
 
 HttpReply Routes::handle(const HttpRequest& request) {
   try {
     const Route* route = map_.find(request.path, request.method);
-    if (route != nullptr && SageMakerFront::takes(*route, request)) return handle_front(*route, request);
+    if (route != nullptr && is_for_front(*route, request)) return handle_front(*route, request);
     return handle_route(request);
   } catch (...) {
     HttpReply empty;
@@ -97,13 +109,17 @@ HttpReply Routes::handle(const HttpRequest& request) {
   }
 }
 
+bool Routes::is_for_front(const Route& route, const HttpRequest& request) {
+  return SageMakerFront::takes(route, request) || (route.kind == RouteKind::kVertex && takes(route, request.method));
+}
+
 // What the front answers itself is counted and named here, what another route answered was there.
 HttpReply Routes::handle_front(const Route& route, const HttpRequest& request) {
   const std::string id = request_ids_.id_of(request);
   const std::int64_t start_ns = clock_.now_ns();
   std::optional<Served> refused = check_head(&route, request, id);
   if (!refused.has_value()) {
-    HttpReply reply = front_.answer(route, request);
+    HttpReply reply = route.kind == RouteKind::kVertex ? vertex_.predict(request) : front_.answer(route, request);
     const auto is_id = [](const auto& header) { return header.first == "x-request-id"; };
     if (std::any_of(reply.headers.begin(), reply.headers.end(), is_id)) return reply;
     refused = Served{.reply = std::move(reply)};
@@ -194,7 +210,7 @@ std::optional<Routes::Served> Routes::check_head(const Route* route, const HttpR
   if (!is_post(*route)) return std::nullopt;
   const std::uint64_t bytes = content_length(request);
   if (bytes > settings_.body_bytes_max) return refuse(route, too_large(bytes, settings_.body_bytes_max), id);
-  if (route->kind == RouteKind::kForeign || (route->kind == RouteKind::kChat && options_.chat != nullptr)) {
+  if (errors_of(route->kind) != route->kind || (route->kind == RouteKind::kChat && options_.chat != nullptr)) {
     return std::nullopt;
   }
   const std::string* type = find_header(request, "content-type");

@@ -44,6 +44,7 @@
 #include "server/request_log.h"
 #include "server/route_map.h"
 #include "server/sagemaker_front.h"
+#include "server/vertex_front.h"
 #include "server/wires.h"
 
 namespace assay::server {
@@ -57,6 +58,7 @@ struct RouteOptions {
   std::size_t system_one_options_max = 255;
   std::size_t system_one_levels_max = 10;
   SageMakerOptions sagemaker = {};
+  VertexOptions vertex = {};
   std::size_t transforms_at_once = 16;  // requests of a batch transform that this server answers at the same time
   LineSink log_requests = {};           // a line for each request (request_log.h); empty: none
   int round_digits = 0;                 // of System One's and OpenAI's numbers; 0: not rounded
@@ -105,6 +107,7 @@ class Routes {
   };
 
   HttpReply handle_route(const HttpRequest& request);
+  static bool is_for_front(const Route& route, const HttpRequest& request);
   HttpReply handle_front(const Route& route, const HttpRequest& request);
 
   Served serve(const Route* route, const HttpRequest& request, const std::string& id,
@@ -139,6 +142,7 @@ class Routes {
   RateLimit rate_limit_;
   RequestIds request_ids_;
   std::atomic<bool> draining_{false};
+  const VertexFront vertex_;
   SageMakerFront front_;  // the last member: its thread asks this object
 };
 

@@ -184,14 +184,20 @@ TEST(RoutesSageMaker, ARequestCanOpenASession) {
   EXPECT_FALSE(stream.stream);
 }
 
-TEST(RoutesSageMaker, SessionsAndJsonLinesDoNotMix) {
+TEST(RoutesSageMaker, LinesOfASessionShareItsState) {
   Server server(with_sessions());
   EXPECT_EQ(server.post("/invocations", "", {{kSession, "NEW_SESSION"}}).status, 400);
   const HttpReply opened = server.post("/invocations", kSemif, {{kSession, "NEW_SESSION"}});
   const std::string id = header(opened, kNewSession).substr(0, 32);
-  const HttpReply lines = server.post("/invocations", kStateless, {{kSession, id}}, "application/jsonlines");
-  EXPECT_EQ(lines.status, 400);
-  EXPECT_NE(lines.body.find("JSON Lines"), std::string::npos) << lines.body;
+  const std::string two = std::string(kStateless) + "\n" + kStateless + "\n";
+  const HttpReply lines = server.post("/invocations", two, {{kSession, id}}, "application/jsonlines");
+  EXPECT_EQ(lines.status, 200);
+  EXPECT_EQ(server.decider.last_request().state, Value("s"));
+  const HttpReply one = server.post("/invocations", kStateless, {{kSession, id}});
+  EXPECT_EQ(lines.body, one.body + "\n" + one.body + "\n");
+  const HttpReply none = server.post("/invocations", two, {{kSession, "NEW_SESSION"}}, "application/jsonlines");
+  EXPECT_EQ(none.status, 400);
+  EXPECT_NE(none.body.find("JSON Lines"), std::string::npos) << none.body;
 }
 
 TEST(RoutesSageMaker, WithoutSessionsTheyAreRefused) {

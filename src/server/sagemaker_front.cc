@@ -34,6 +34,11 @@ std::int64_t system_seconds() {
   return std::chrono::duration_cast<std::chrono::seconds>(now).count();
 }
 
+bool is_lines(const HttpRequest& request) {
+  const std::string* type = find_header(request, "content-type");
+  return type != nullptr && is_json_lines_media_type(*type);
+}
+
 SageMakerOptions with_clock(SageMakerOptions options) {
   if (!options.unix_seconds) options.unix_seconds = system_seconds;
   return options;
@@ -93,6 +98,11 @@ HttpReply SageMakerFront::in_session(const HttpRequest& request) {
   }
   if (opens) {
     if (order->has_value()) return open_session(std::move((*order)->state), nullptr);
+    if (is_lines(request)) {
+      return refusal(invalid_argument(
+          kSessionHeader, std::string(kSessionHeader) + ": JSON Lines open no session; which of their states would it "
+                                                        "keep?"));
+    }
     return open_session(state_of_body(request.body), &request);
   }
   if (session == nullptr) {
@@ -110,6 +120,7 @@ HttpReply SageMakerFront::in_session(const HttpRequest& request) {
   }
   const Result<Value> state = sessions_.use(*session);
   if (!state.ok()) return refusal(state.error());
+  if (is_lines(request)) return lines(request, *state);
   const std::string body = with_state(request.body, *state);
   return routed(request, &body);
 }
@@ -132,11 +143,7 @@ HttpReply SageMakerFront::open_session(Value state, const HttpRequest* request) 
 
 // `body` in place of the request's own, where it is given.
 HttpReply SageMakerFront::routed(const HttpRequest& request, const std::string* body) {
-  const std::string* type = find_header(request, "content-type");
-  if (type != nullptr && is_json_lines_media_type(*type)) {
-    if (body == nullptr) return lines(request);
-    return refusal(invalid_argument(kSessionHeader, std::string(kSessionHeader) + ": does not go with JSON Lines"));
-  }
+  if (body == nullptr && is_lines(request)) return lines(request, {});
   const Result<std::string> path = invocation_path(request);
   if (!path.ok()) return refusal(path.error());
   if (body == nullptr && *path == kInvocationsPath) return with_single_events(dispatch_(request));
@@ -151,7 +158,7 @@ HttpReply SageMakerFront::routed(const HttpRequest& request, const std::string* 
   return with_single_events(dispatch_(inner));
 }
 
-HttpReply SageMakerFront::lines(const HttpRequest& request) {
+HttpReply SageMakerFront::lines(const HttpRequest& request, const Value& state) {
   const std::string type = *find_header(request, "content-type");
   HttpRequest head{
       .method = request.method, .path = request.path, .headers = {}, .body = "", .disconnected = request.disconnected};
@@ -163,9 +170,9 @@ HttpReply SageMakerFront::lines(const HttpRequest& request) {
   }
   head.headers.emplace_back("Content-Type", "application/json");
   JsonLinesReply answered =
-      answer_json_lines(json_lines_of(request.body), options_.lines_at_once, [this, &head](std::string_view line) {
+      answer_json_lines(json_lines_of(request.body), options_.lines_at_once, [&](std::string_view line) {
         HttpRequest one = head;
-        one.body.assign(line);
+        one.body = state.is_null() ? std::string(line) : with_state(line, state);
         return routed(one, nullptr);
       });
   if (answered.failed > 0 && options_.json_lines_all_or_none) {

@@ -39,7 +39,8 @@ class SageMakerFront {
   static bool takes(const Route& route, const HttpRequest& request);
 
   // /invocations: the route that the header or the body names (invocations.h); a line of JSON for each line where the
-  // body is JSON Lines; X-Amzn-SageMaker-Session-Id opens, uses and closes sessions (sessions.h). A stream of events is
+  // body is JSON Lines; X-Amzn-SageMaker-Session-Id opens, uses and closes sessions (sessions.h); a session's state is
+  // there for every line, and lines open none. A stream of events is
   // sent event by event. The custom attributes come back as they came.
   // /endpoints/NAME/invocations: the same as a client of SageMaker sees it: an error is a 424 ModelError.
   // /endpoints/NAME/invocations-response-stream: the same in frames (event_stream.h).
@@ -53,7 +54,8 @@ class SageMakerFront {
   // With the answer of an ordinary request, or (nullptr) for its own sake.
   HttpReply open_session(Value state, const HttpRequest* request);
   HttpReply routed(const HttpRequest& request, const std::string* body);
-  HttpReply lines(const HttpRequest& request);
+  // `state`: put into lines that have none; null: into none.
+  HttpReply lines(const HttpRequest& request, const Value& state);
   HttpReply endpoint(const HttpRequest& request);
   HttpReply start_async(const HttpRequest& request);
   HttpReply fetch_async(const HttpRequest& request);

@@ -92,7 +92,7 @@ Result<DecisionReply> SleepingDecider::decide(const DecisionRequest& request) {
   const RequestGate::Pass pass(gate_);
   if (!pass) return shutting_down();
   while (true) {
-    hooks_.wake();
+    if (Status awake = hooks_.wake(); !awake.ok()) return awake.error();
     Result<DecisionReply> reply = Error{ErrorCode::kInternal, "", ""};
     bool answered = false;
     {

@@ -19,8 +19,9 @@ namespace assay::server {
 
 // Whoever owns the weights, asked from any thread that decides.
 struct SleepHooks {
-  // Blocks until the weights are there, loading them where they are not. Counts as activity.
-  std::function<void()> wake;
+  // Blocks until the weights are there, loading them where they are not. Counts as activity. An error: they cannot be
+  // loaded now.
+  std::function<Status()> wake;
   // Somebody has just used them. Neither blocks for long nor loads.
   std::function<void()> touch;
 };

@@ -49,15 +49,31 @@ class SleepingDeciderTest : public ::testing::Test {
  protected:
   std::unique_ptr<Owned> make() { return std::make_unique<Owned>(alive_); }
   std::unique_ptr<SleepingDecider> awake(std::unique_ptr<Decider> inner) {
-    return std::make_unique<SleepingDecider>(
-        std::move(inner), SleepHooks{.wake = [this] { on_wake_(); }, .touch = [this] { touched_++; }});
+    return std::make_unique<SleepingDecider>(std::move(inner), SleepHooks{.wake =
+                                                                              [this] {
+                                                                                on_wake_();
+                                                                                return cannot_wake_;
+                                                                              },
+                                                                          .touch = [this] { touched_++; }});
   }
 
   std::atomic<int> alive_{0};
   std::atomic<int> woken_{0};
   std::atomic<int> touched_{0};
   std::function<void()> on_wake_ = [this] { woken_++; };
+  Status cannot_wake_;
 };
+
+TEST_F(SleepingDeciderTest, WhatCannotBeWokenIsTheAnswerUntilItCan) {
+  const auto decider = awake(make());
+  decider->fall_asleep();
+  cannot_wake_ = Error{ErrorCode::kUnavailable, "its file has gone", "model"};
+  EXPECT_EQ(decider->decide({}).error().message, "its file has gone");
+  EXPECT_TRUE(decider->healthy());
+  cannot_wake_ = {};
+  on_wake_ = [&] { decider->wake_up(std::unique_ptr<Decider>(make())); };
+  EXPECT_TRUE(decider->decide({}).ok());
+}
 
 TEST_F(SleepingDeciderTest, AwakeItAnswersAndCountsAsActivity) {
   const auto decider = awake(make());

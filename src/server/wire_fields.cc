@@ -36,7 +36,7 @@ Status read_flag(const Value::Member& member, bool& flag) {
 
 Status read_readout(const Value& value, DecisionRequest& request) {
   const std::optional<Readout> readout = readout_from_name(text_of(value));
-  if (!readout.has_value() || *readout == Readout::kHead) {
+  if (!readout.has_value() || *readout == Readout::kHead || *readout == Readout::kTaught) {
     return invalid_argument("x_readout", "must be \"auto\", \"letters\" or \"text\"");
   }
   request.readout = *readout;

@@ -197,7 +197,7 @@ std::string error_body(const Error& error) {
 
 std::string models_body(const ModelReport& model, const std::vector<std::string>& names) {
   const Value text_only(Value::Array{Value("text")});
-  const Value decisions(Value::Array{Value("decisions")});
+  const Value decisions(Value::Array{Value(model.decides ? "decisions" : "embeddings")});
   Value entry(Value::Object{
       {"id", text_value(model.id)},
       {"object", Value("model")},

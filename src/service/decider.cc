@@ -58,7 +58,7 @@ Result<DecisionReply> LocalDecider::decide(const DecisionRequest& request) {
 Result<DecisionReply> LocalDecider::answer(const DecisionRequest& request) {
   const Readout readout = request.readout == Readout::kAuto ? report_.readout : request.readout;
   OptionOrders orders(request, [&](const Question& question) {
-    return readout == Readout::kLetters && question.options.size() <= labels_.codes.size();
+    return question.scored && readout == Readout::kLetters && question.options.size() <= labels_.codes.size();
   });
   if (orders.trivial()) return compute(request);
   const Result<DecisionReply> asked = compute(orders.expanded());
@@ -69,6 +69,8 @@ Result<DecisionReply> LocalDecider::answer(const DecisionRequest& request) {
 Result<std::vector<QuestionPlan>> LocalDecider::plan_questions(const DecisionRequest& request) const {
   const Readout readout = request.readout == Readout::kAuto ? report_.readout : request.readout;
   const Layout layout = request.layout == Layout::kAuto ? options_.layout : request.layout;
+  if (readout == Readout::kTaught)
+    return invalid_argument("readout", "Lessons answer by themselves; readouts are letters and text.");
   if (readout == Readout::kHead)
     return invalid_argument("readout", "This model has no decision head; readouts are letters and text.");
   std::vector<QuestionPlan> plans;
@@ -89,7 +91,7 @@ Result<DecisionReply> LocalDecider::compute(const DecisionRequest& request) {
   if (!plans.ok()) return plans.error();
   // 2. One job for all questions: prompts first, so that what they share is one, then the answers behind them.
   JobBuilder builder(plans->size() == 1 ? kSharedTokensMin : 1);
-  for (QuestionPlan& plan : *plans) plan.prompt_row = builder.add_prompt(plan.prompt);
+  for (QuestionPlan& plan : *plans) add_prompts(plan, builder);
   pass.reply().input_tokens = builder.prompt_tokens();
   for (QuestionPlan& plan : *plans) add_reads(plan, request.hidden_state, builder);
   engine::Job job = builder.take();
@@ -151,7 +153,7 @@ void LocalDecider::answer_early(const DecisionRequest& request, const std::vecto
   bool ended = false;
   const auto answer_what_is_there = [&]() -> bool {
     for (std::size_t i = 0; i < plans.size(); i++) {
-      if (answers[i] || !early.has_all(plans[i].reads)) continue;
+      if (answers[i] || !early.has_all(plans[i].reads, plans[i].cue_reads)) continue;
       // Priors of others are waited for only when nobody can be waiting for ours.
       if (!priors[i].mine() && !ended) {
         ended = true;
@@ -196,7 +198,8 @@ Receipt LocalDecider::receipt(const DecisionRequest& request, const std::vector<
     tokens.push_back({prompt.head_tokens, prompt.shared_tokens});
   };
   for (const QuestionPlan& plan : plans) {
-    add(plan.prompt);
+    if (plan.scored) add(plan.prompt);
+    for (const engine::EncodedPrompt& cue : plan.cues) add(cue);
     for (const engine::EncodedPrompt& neutral : plan.neutral_prompts) add(neutral);
     for (const std::vector<AnswerPath>& paths : plan.answers) {
       for (const AnswerPath& path : paths) {

@@ -33,8 +33,11 @@ class EarlyReads {
     news_ = false;
   }
 
-  bool has_all(const std::vector<std::vector<TokenRead>>& reads) const {
+  bool has_all(const std::vector<std::vector<TokenRead>>& reads, const std::vector<std::size_t>& others = {}) const {
     const std::lock_guard<std::mutex> lock(mutex_);
+    for (const std::size_t read : others) {
+      if (!there_[read]) return false;
+    }
     for (const std::vector<TokenRead>& tokens : reads) {
       for (const TokenRead& token : tokens) {
         if (!there_[token.read]) return false;

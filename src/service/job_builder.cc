@@ -62,7 +62,11 @@ TokenRead JobBuilder::add_target(const RowRef& row, engine::TokenId token, bool 
   return {.read = read, .target = target};
 }
 
-void JobBuilder::add_hidden_state(const RowRef& row) { job_.reads[read_at(row)].hidden_state = true; }
+std::size_t JobBuilder::add_hidden_state(const RowRef& row) {
+  const std::size_t read = read_at(row);
+  job_.reads[read].hidden_state = true;
+  return read;
+}
 
 std::vector<TokenRead> JobBuilder::add_answer(const RowRef& row, const engine::Tokens& tokens, bool vocabulary) {
   std::vector<TokenRead> reads;

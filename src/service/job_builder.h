@@ -41,7 +41,8 @@ class JobBuilder {
   RowRef add_lead(const RowRef& row, const engine::Tokens& tokens);
   // `vocabulary`: Read::vocabulary; once asked for in a row, it is for all of its targets.
   TokenRead add_target(const RowRef& row, engine::TokenId token, bool vocabulary = true);
-  void add_hidden_state(const RowRef& row);
+  // The read's place in the job's results.
+  std::size_t add_hidden_state(const RowRef& row);
   // The reads of an answer's tokens after `row`; the last token itself is not computed, only read.
   std::vector<TokenRead> add_answer(const RowRef& row, const engine::Tokens& tokens, bool vocabulary = true);
 

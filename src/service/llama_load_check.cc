@@ -44,6 +44,22 @@ std::string checked_machine(const DeciderOptions& options) {
   return engine::start_check_machine() + (options.model.packing == Packing::kOff ? "" : ", packing");
 }
 
+// Its weights alone, as they are in the file.
+Result<LoadPlan> plan_without_decisions(const DeciderOptions& options, const engine::ModelFacts& facts) {
+  Result<ModelOptions> settled = engine::settle_options(options.model, facts);
+  if (!settled.ok()) return settled.error();
+  settled->packing = Packing::kOff;
+  engine::start_llama();
+  engine::prepare_packing(*settled);
+  return LoadPlan{.extra_buffers = settled->extra_buffers,
+                  .packing = false,
+                  .memory_needed_bytes = facts.file_bytes,
+                  .memory_free_bytes = engine::machine_memory().free_bytes,
+                  .threads = settled->threads,
+                  .context_tokens = settled->context_tokens,
+                  .cannot_decide = facts.only_embeds};
+}
+
 }  // namespace
 
 LoadRecord read_record(const DeciderOptions& options, const engine::ModelFacts& facts) {
@@ -109,8 +125,9 @@ Result<std::unique_ptr<engine::LlamaModel>> load_checked(DeciderOptions& options
 }
 
 Result<LoadPlan> plan_load(const DeciderOptions& options) {
-  const Result<engine::ModelFacts> facts = engine::inspect_gguf(options.model.path);
+  const Result<engine::ModelFacts> facts = engine::inspect_any_gguf(options.model.path);
   if (!facts.ok()) return facts.error();
+  if (!facts->only_embeds.empty()) return plan_without_decisions(options, *facts);
   const Result<ModelOptions> settled = engine::settle_options(options.model, *facts);
   if (!settled.ok()) return settled.error();
   const Result<std::uint64_t> needed = engine::estimate_memory_bytes(*settled);
@@ -124,6 +141,7 @@ Result<LoadPlan> plan_load(const DeciderOptions& options) {
   if (plan.has_head) return plan;
   LoadRecord record = read_record(options, *facts);
   DeciderOptions tried = options;
+  tried.model.file_sha256 = record.now.model_sha256;
   const bool known = record.now.start_check_machine == checked_machine(options);
   if (known && !record.now.extra_buffers) {
     tried.model.extra_buffers = false;

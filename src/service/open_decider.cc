@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "assay/build.h"
+#include "assay/lesson_desk.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/sha256.h"
@@ -80,6 +81,8 @@ void describe(const engine::LlamaModel& model, const engine::TemplateFacts& tmpl
   report.packing_unit = model.packing().unit;
   report.packed_bytes = model.packing().bytes;
   report.packing_seconds = model.packing().seconds;
+  report.pack_cache = model.packing().cache;
+  report.pack_cache_path = model.packing().cache_path;
   report.chat_template = tmpl.source;
   report.system_role = tmpl.system_role ? "kept" : "folded into the user turn";
   if (tmpl.source == "none") report.system_role = "none";
@@ -230,6 +233,7 @@ Result<std::unique_ptr<Decider>> open_decider(DeciderOptions options, const Shar
   ModelReport report = report_of_file(options, *facts);
   if (!facts->decision_head.empty()) return open_head(options, *facts, std::move(report));
   LoadRecord record = read_record(options, *facts);
+  options.model.file_sha256 = record.now.model_sha256;
   const bool is_shared = shared.model != nullptr;
   if (is_shared) {
     options.model.extra_buffers = shared.plan.extra_buffers;
@@ -273,7 +277,13 @@ Result<std::unique_ptr<Decider>> open_decider(DeciderOptions options, const Shar
 }  // namespace service
 
 Result<std::unique_ptr<Decider>> Decider::open(DeciderOptions options) {
-  return service::open_decider(std::move(options), {});
+  const std::string lessons = options.lessons_dir;
+  Result<std::unique_ptr<Decider>> decider = service::open_decider(std::move(options), {});
+  if (!decider.ok() || lessons.empty()) return decider;
+  Result<std::unique_ptr<TaughtDecider>> taught =
+      TaughtDecider::open(std::move(decider).value(), {.folder = lessons, .keep = LessonOptions::Keep::kNothing});
+  if (!taught.ok()) return taught.error();
+  return std::unique_ptr<Decider>(std::move(taught).value());
 }
 
 }  // namespace assay

@@ -27,7 +27,7 @@ class PriorWork::Duty {
 
 PriorWork::PriorWork(const QuestionPlan& plan, PriorCache& cache, RequestPass& pass)
     : plan_(plan), cache_(cache), pass_(pass) {
-  if (plan.readout == Readout::kText) {
+  if (plan.readout == Readout::kText && plan.scored) {
     begin();
   } else {
     ended_ = SharedPriors();

@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "base/sha256.h"
+#include "decision/cue.h"
 #include "decision/labels.h"
 #include "decision/prompt.h"
 #include "decision/readout.h"
@@ -111,6 +112,17 @@ Status plan_text(const Value& state, const Question& question, const engine::Enc
   return plan_answers(question, encoder, plan);
 }
 
+Status plan_cues(const Value& state, const Question& question, const engine::Encoder& encoder, QuestionPlan& plan) {
+  for (const std::string& cue : question.cues) {
+    const decision::CueText text = decision::cue_text(cue, state, question);
+    Result<engine::EncodedPrompt> encoded = encoder.encode_prompt(
+        {.system = {}, .user = text.text, .base_cue = {}, .plain = true, .shared_bytes = text.shared_bytes});
+    if (!encoded.ok()) return encoded.error();
+    plan.cues.push_back(std::move(encoded).value());
+  }
+  return {};
+}
+
 // Rows and reads of every answer behind a prompt's row: by option, the tokens of its answers one after another.
 std::vector<std::vector<TokenRead>> add_answers(const QuestionPlan& plan, const RowRef& prompt_row,
                                                 JobBuilder& builder) {
@@ -124,6 +136,19 @@ std::vector<std::vector<TokenRead>> add_answers(const QuestionPlan& plan, const 
     }
   }
   return reads;
+}
+
+// An answer whose cues alone were computed.
+Answer unscored(const Question& question, const QuestionPlan& plan, Answer answer) {
+  const auto count = static_cast<double>(question.options.size());
+  for (const Option& option : question.options) answer.options.push_back({.id = option.id, .probability = 1 / count});
+  std::string texts;
+  for (const engine::EncodedPrompt& cue : plan.cues) {
+    texts += cue.text;
+    answer.prompt_tokens += static_cast<std::int32_t>(cue.tokens.size());
+  }
+  answer.prompt_sha256 = sha256_hex(texts);
+  return answer;
 }
 
 }  // namespace
@@ -150,14 +175,27 @@ Result<QuestionPlan> plan_question(const Value& state, const Question& question,
   ASSAY_ASSERT(layout != Layout::kAuto);
   QuestionPlan plan;
   plan.layout = layout;
+  plan.scored = question.scored;
+  if (const Status status = plan_cues(state, question, encoder, plan); !status.ok()) return status.error();
   plan.readout = question.options.size() > labels.codes.size() ? Readout::kText : readout;
+  if (!question.scored) {
+    plan.readout = readout;
+    return plan;
+  }
   const Status status = plan.readout == Readout::kLetters ? plan_letters(state, question, labels, encoder, plan)
                                                           : plan_text(state, question, encoder, plan);
   if (!status.ok()) return status.error();
   return plan;
 }
 
+void add_prompts(QuestionPlan& plan, JobBuilder& builder) {
+  if (plan.scored) plan.prompt_row = builder.add_prompt(plan.prompt);
+  for (const engine::EncodedPrompt& cue : plan.cues)
+    plan.cue_reads.push_back(builder.add_hidden_state(builder.add_prompt(cue)));
+}
+
 void add_reads(QuestionPlan& plan, bool hidden_state, JobBuilder& builder) {
+  if (!plan.scored) return;
   plan.reads = add_answers(plan, plan.prompt_row, builder);
   if (hidden_state) builder.add_hidden_state(plan.prompt_row);
 }
@@ -210,6 +248,8 @@ Result<Answer> answer_question(const Question& question, const QuestionPlan& pla
                 .readout = plan.readout,
                 .layout = plan.layout,
                 .prompt_version = plan.prompt_version};
+  for (const std::size_t read : plan.cue_reads) answer.cue_states.push_back(result.reads[read].hidden);
+  if (!plan.scored) return unscored(question, plan, std::move(answer));
   std::vector<double> scores;
   for (std::size_t i = 0; i < question.options.size(); i++) {
     OptionAnswer option{.id = question.options[i].id};

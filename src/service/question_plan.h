@@ -39,7 +39,10 @@ struct QuestionPlan {
   Layout layout = Layout::kStateFirst;
   bool vocabulary = true;    // the whole vocabulary's numbers are wanted; false only with letters
   bool allowed_mass = true;  // and told
+  bool scored = true;        // false: no prompt, no answers; the cues alone
+  std::vector<engine::EncodedPrompt> cues;
   // filled when the job is built
+  std::vector<std::size_t> cue_reads;
   RowRef prompt_row;
   std::vector<std::vector<TokenRead>> reads;  // by option: the tokens of its answers, one after another
 };
@@ -49,6 +52,8 @@ struct QuestionPlan {
 Result<QuestionPlan> plan_question(const Value& state, const Question& question, Readout readout, Layout layout,
                                    const Labels& labels, const engine::Encoder& encoder);
 
+// Adds the prompts of the question: its own and its cues'.
+void add_prompts(QuestionPlan& plan, JobBuilder& builder);
 // Adds the answers' rows and reads behind the prompt; the prompt itself is already in (plan.prompt_row).
 void add_reads(QuestionPlan& plan, bool hidden_state, JobBuilder& builder);
 

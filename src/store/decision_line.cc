@@ -56,7 +56,7 @@ Readout readout_of(const DecisionRecord& record) {
   for (const AnswerRecord& answer : record.answers) {
     if (answer.readout != first) return Readout::kAuto;
   }
-  return first == Readout::kHead ? Readout::kAuto : first;
+  return first == Readout::kHead || first == Readout::kTaught ? Readout::kAuto : first;
 }
 
 std::string request_text(const DecisionRecord& record) {

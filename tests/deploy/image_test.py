@@ -49,7 +49,7 @@ class ImageTest(unittest.TestCase):
         self.assertRegex(labels["org.opencontainers.image.created"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
         self.assertEqual(labels["org.opencontainers.image.licenses"], "MIT")
         self.assertEqual(labels["com.amazonaws.sagemaker.capabilities.accept-bind-to-port"], "true")
-        self.assertNotIn("com.amazonaws.sagemaker.capabilities.multi-models", labels)  # POST /models is not its contract
+        self.assertEqual(labels["com.amazonaws.sagemaker.capabilities.multi-models"], "true")
 
     def test_its_user_owns_nothing_and_can_write_only_where_all_can(self):
         theirs = [path for path, status in self.image.files() if 10001 in (status.st_uid, status.st_gid)]

@@ -21,6 +21,7 @@ class Refused(unittest.TestCase):
                     self.assertIn(reason, done.stderr)
                 self.assertEqual(done.stdout, "")
 
+    # serve loads it for llama-server's routes (test_embeddings.py), and finds no layers in these files.
     def test_an_embedding_model(self):
         self.check(harness.tiny("embedding"), "embedding model")
 

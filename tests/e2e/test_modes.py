@@ -1,6 +1,7 @@
 """The ways of running that llama-server has beside one model that is always there: asleep while idle, behind a prefix
 of all paths, many models in processes of their own."""
 
+import http.client
 import json
 import os
 import shutil
@@ -91,6 +92,27 @@ class SleepTest(unittest.TestCase):
     def test_asleep_it_ends_as_it_should(self):
         server = harness.default_server("--sleep-idle-seconds", "1", "-c", "1024")
         harness.wait_until(lambda: server.get("/health").json().get("sleeping", False), "the server is asleep")
+        self.assertEqual(server.stop(), 0)
+
+
+class CannotWakeTest(unittest.TestCase):
+    def test_a_model_whose_file_has_gone_is_a_503_until_it_is_back(self):
+        path = harness.work_path("sleeping.gguf")
+        shutil.copyfile(harness.tiny("tiny-attention"), path)
+        server = harness.Server(path, "--sleep-idle-seconds", "1", "--threads", "1", "--no-readout-check", "-c", "512")
+        awake = server.decide(self, BODY)
+        harness.wait_until(lambda: server.get("/health").json().get("sleeping", False), "the server is asleep")
+        os.rename(path, path + ".away")
+        chat = {"messages": HELLO, "max_tokens": 2}
+        for body, where in ((BODY, "/v1/decide"), (chat, "/v1/chat/completions"), ({"content": "a"}, "/tokenize")):
+            reply = server.post(body, where)
+            self.assertEqual(reply.status, 503, str(reply))
+            self.assertIn("cannot be woken", reply.body.decode())
+            self.assertIn("retry-after", reply.headers)
+        self.assertTrue(server.is_alive())
+        os.rename(path + ".away", path)
+        self.assertEqual(server.decide(self, BODY)["option_logits"], awake["option_logits"])
+        self.assertEqual(server.post(chat, "/v1/chat/completions").status, 200)
         self.assertEqual(server.stop(), 0)
 
 
@@ -241,6 +263,125 @@ class RouterTest(unittest.TestCase):
         self.assertEqual(server.stop(), 0)
         with self.assertRaises(OSError):
             socket.create_connection(("127.0.0.1", port), timeout=10)
+
+
+
+class AddressesTest(unittest.TestCase):
+    def test_it_listens_on_all_that_are_named(self):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        path = harness.work_path("listen.sock")
+        hosts = f"127.0.0.1, 127.0.0.2,{path}"
+        server = harness.Server(harness.tiny("tiny-attention"), "--host", hosts, "--port", str(port), "--threads", "1",
+                                "--no-readout-check", "-c", "512")
+        self.assertIn("127.0.0.2", "".join(server.log))
+        for host in ("127.0.0.1", "127.0.0.2"):
+            connection = http.client.HTTPConnection(host, port, timeout=30)
+            connection.request("POST", "/v1/decide", json.dumps(BODY), {"Content-Type": "application/json"})
+            self.assertEqual(connection.getresponse().status, 200, host)
+            connection.close()
+        with socket.socket(socket.AF_UNIX) as one:
+            one.connect(path)
+            one.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            self.assertIn(b"200 OK", one.recv(4096))
+        self.assertEqual(server.stop(), 0)
+        self.assertFalse(os.path.exists(path))
+
+    def test_what_cannot_be_listened_on_is_named(self):
+        for hosts, port, named in (("127.0.0.1,192.0.2.1", "0", "port 0"), ("127.0.0.1,192.0.2.1", "47111", "192.0.2.1"),
+                                   (",", "0", "host")):
+            result = harness.run("serve", harness.tiny("tiny-attention"), "--host", hosts, "--port", port)
+            self.assertIn(result.returncode, (1, 2), result.stderr)
+            self.assertIn(named, result.stderr)
+
+
+class VertexTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            cls.port = probe.getsockname()[1]
+        variables = {"AIP_MODE": "PREDICTION", "AIP_HTTP_PORT": str(cls.port), "AIP_HEALTH_ROUTE": "/alive",
+                     "AIP_PREDICT_ROUTE": "ask"}
+        os.environ.update(variables)
+        try:
+            cls.server = harness.Server(harness.tiny("tiny-attention"), "--threads", "1", "--no-readout-check", "-c",
+                                        "1024", "--api-key", "k")
+        finally:
+            for name in variables:
+                del os.environ[name]
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+
+    def ask(self, body, **headers):
+        named = {"Content-Type": "application/json", "Authorization": "Bearer k", **headers}
+        return self.server.request("POST", "/ask", json.dumps(body), named)
+
+    def test_it_listens_and_is_healthy_where_vertex_says(self):
+        self.assertEqual(self.server.port, self.port)
+        self.assertEqual(self.server.get("/alive").json()["status"], "ok")
+
+    def test_instances_are_answered_in_order(self):
+        chat = {"@requestFormat": "chatCompletions", "messages": HELLO, "max_tokens": 4}
+        reply = self.ask({"instances": [chat, {"@requestFormat": "decide", **BODY}, {"@requestFormat": "/v1/decide"},
+                                        {"@requestFormat": "nothing"}]})
+        self.assertEqual(reply.status, 200, str(reply))
+        first, second, third, fourth = reply.json()["predictions"]
+        self.assertEqual(first["choices"][0]["message"]["role"], "assistant")
+        harness.check_result(self, second["result"], BODY["decision"]["options"])
+        self.assertIn("error", third)
+        self.assertEqual(fourth["error"]["type"], "invalid_request_error")
+        for header in ("x-request-id", "content-type"):
+            self.assertIn(header, reply.headers)
+
+    def test_the_key_is_asked_for_and_a_bad_body_is_a_400(self):
+        self.assertEqual(self.ask({"instances": []}, Authorization="Bearer no").status, 401)
+        for body in ({}, {"instances": 1}, []):
+            self.assertEqual(self.ask(body).status, 400)
+        self.assertEqual(self.server.get("/ask").status, 405)
+
+    def test_a_port_that_is_none_ends_the_start(self):
+        result = harness.run("serve", harness.tiny("tiny-attention"), AIP_MODE="PREDICTION", AIP_HTTP_PORT="many")
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertIn("AIP_HTTP_PORT", result.stderr)
+
+
+class FormTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = harness.Server(harness.tiny("tiny-attention"), "--threads", "1", "--no-readout-check", "-c", "512",
+                                    "--body-bytes-max", "20000")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+
+    def send(self, path, *parts, end=b"--x--\r\n"):
+        body = b"".join(b"--x\r\nContent-Disposition: form-data; name=\"" + name + b"\"\r\n\r\n" + data + b"\r\n"
+                        for name, data in parts) + end
+        return self.server.request("POST", path, body, {"Content-Type": "multipart/form-data; boundary=x"})
+
+    def test_texts_of_a_form_are_a_body(self):
+        reply = self.send("/tokenize", (b"content", b"hello world"))
+        self.assertEqual(reply.status, 200, str(reply))
+        self.assertEqual(reply.json(), self.server.post({"content": "hello world"}, "/tokenize").json())
+
+    def test_a_transcription_reaches_llama_server(self):
+        file = (b"file\"; filename=\"a.wav", b"RIFF\0\0\0\0WAVE")
+        for path in ("/v1/audio/transcriptions", "/audio/transcriptions"):
+            reply = self.send(path, file, (b"model", b"x"))
+            self.assertIn(reply.status, (400, 501), str(reply))  # this model hears nothing
+            self.assertIn("audio", reply.json()["error"]["message"].lower())
+
+    def test_a_form_has_the_limits_of_a_body(self):
+        self.assertEqual(self.send("/tokenize", (b"content", b"x" * 20001)).status, 413)
+        self.assertEqual(self.send("/tokenize", *[(b"n" * 250, b"")] * 200).status, 413)
+        self.assertEqual(self.send("/tokenize", (b"content", b"x"), end=b"").status, 400)
+        self.assertEqual(self.send("/v1/decide", (b"decision", b"{}")).status, 415)
+        self.assertEqual(self.server.get("/health").status, 200)
 
 
 if __name__ == "__main__":

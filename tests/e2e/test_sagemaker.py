@@ -352,7 +352,7 @@ class Features(unittest.TestCase):
         plain = sagemaker.frames_of(container().send(path, SEMIF, {}).body)
         self.assertIn("result", json.loads(plain[0][1]))
 
-    def test_T49_the_multi_model_contract_is_not_claimed(self):
+    def test_T49_a_container_of_one_model_loads_no_others(self):
         server = container()
         asks = [("POST", "/models"), ("GET", "/models/m"), ("DELETE", "/models/m"), ("POST", "/models/m/invoke")]
         for method, path in asks:

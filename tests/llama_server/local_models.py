@@ -21,6 +21,7 @@ MODELS = {
     ("ggml-org/test-model-stories260K-infill", None): "LLAMA_SUITE_CHAT_MODEL",
     ("ggml-org/stories15M_MOE", "stories15M_MOE-F16.gguf"): "LLAMA_SUITE_CHAT_MODEL",
     ("ggml-org/models", "bert-bge-small/ggml-model-f16.gguf"): "LLAMA_SUITE_CHAT_MODEL",
+    ("ggml-org/models", "jina-reranker-v1-tiny-en/ggml-model-f16.gguf"): "LLAMA_SUITE_RERANK_MODEL",
 }
 
 

@@ -81,6 +81,7 @@ def run_pytest(server, chosen, scratch, more=()):
     environment = harness.environment(
         LLAMA_SERVER_BIN_PATH=server, LLAMA_SUITE_WORK=WORK, LLAMA_SUITE_CHOSEN=paths["chosen"],
         LLAMA_SUITE_RESULT=paths["result"], LLAMA_SUITE_CHAT_MODEL=harness.tiny("tiny-attention"),
+        LLAMA_SUITE_RERANK_MODEL=harness.tiny("tiny-rerank"),
         LLAMA_CACHE=os.path.join(WORK, "cache"), PORT=str(free_port()), PYTHONDONTWRITEBYTECODE="1",
         NO_PROXY="127.0.0.1,localhost,::1",
         PYTHONPATH=os.pathsep.join([HERE, TESTS]))

@@ -2,12 +2,14 @@
 // rule about the number of rows needed for that.
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "engine/bit_check.h"
@@ -24,8 +26,9 @@ class Kernels : public ::testing::Test {
     if (!std::filesystem::exists(ASSAY_DEFAULT_MODEL)) GTEST_SKIP() << "no default model";
   }
 
-  static std::unique_ptr<LlamaModel> load(Packing packing) {
-    ModelOptions options{.path = ASSAY_DEFAULT_MODEL, .context_tokens = 1024, .packing = packing};
+  static std::unique_ptr<LlamaModel> load(Packing packing, const std::string& pack_cache = "") {
+    const ModelOptions options{
+        .path = ASSAY_DEFAULT_MODEL, .context_tokens = 1024, .packing = packing, .pack_cache_dir = pack_cache};
     Result<std::unique_ptr<LlamaModel>> model = LlamaModel::load(options);
     EXPECT_TRUE(model.ok()) << (model.ok() ? "" : model.error().message);
     return model.ok() ? std::move(model).value() : nullptr;
@@ -80,6 +83,25 @@ TEST_F(Kernels, NeedNoRuleAboutRows) {
   EXPECT_EQ(check->rules.rows_multiple, 1);
   EXPECT_EQ(check->rules.outputs_min, 1);
   EXPECT_TRUE(check->rules.short_decodes);
+}
+
+// Two models at once: both map the one file.
+TEST_F(Kernels, FromThePackCacheHaveTheSameBits) {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("assay-packs-" + std::to_string(getpid()));
+  std::filesystem::remove_all(folder);
+  const std::vector<float> packed = logits(*load(Packing::kOn));
+  {
+    const auto first = load(Packing::kOn, folder.string());
+    if (first->packing().mode == Packing::kOff) GTEST_SKIP() << "this CPU has no unit that is worth it";
+    const auto second = load(Packing::kOn, folder.string());
+    EXPECT_EQ(first->packing().cache, "written");
+    EXPECT_EQ(second->packing().cache, "read");
+    EXPECT_EQ(second->packing().cache_path, first->packing().cache_path);
+    EXPECT_EQ(logits(*first), packed);
+    EXPECT_EQ(logits(*second), packed);
+  }
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -8,6 +8,8 @@ weight is drawn from a fixed seed, the same file on every machine.
   tiny-hybrid.gguf      qwen35: recurrent layers with attention between them
   tiny-head.gguf        tiny-attention with a decision head's metadata (openjev: letters read by llama.cpp's own decision code)
   tiny-nan.gguf         tiny-attention with a NaN in a weight
+  tiny-embed.gguf       tiny-attention that pools its outputs: an embedding model
+  tiny-rerank.gguf      tiny-attention with a reranker's head: yes or no
   embedding.gguf        says that it pools its outputs
   encoder.gguf          says that it is a BERT
   adapter.gguf          says that it is a LoRA adapter
@@ -30,6 +32,7 @@ SYSTEM_ONE = (
     "{{ state | tojson }}\n{{ instructions }}\n{% for option in options %}{{ option.label if option.label else option.key }}: "
     "{{ option.key }}\n{% endfor %}Answer:"
 )
+RERANK = "{query}\n{document}\n"
 
 
 def copy_vocabulary(writer, llama_dir):
@@ -104,9 +107,13 @@ class Model:
         self.writer.close()
 
 
-def attention_model(path, llama_dir, broken=False, head=False):
+def attention_model(path, llama_dir, broken=False, head=False, pooling=None):
     model = Model(path, "qwen3", llama_dir)
-    if head:
+    if pooling is not None:
+        model.number("pooling_type", pooling)
+    if pooling == gguf.PoolingType.RANK:
+        model.writer.add_chat_template([{"name": "default", "template": CHATML}, {"name": "rerank", "template": RERANK}])
+    elif head:
         model.writer.add_string("qwen3.decision.type", "openjev")
         model.writer.add_chat_template([{"name": "default", "template": CHATML}, {"name": "systemone", "template": SYSTEM_ONE}])
     else:
@@ -118,6 +125,9 @@ def attention_model(path, llama_dir, broken=False, head=False):
         model.ones(prefix + "ffn_norm.weight", WIDTH)
         model.attention(prefix, query_gate=False)
         model.feed_forward(prefix)
+    if pooling == gguf.PoolingType.RANK:
+        model.matrix("cls.output.weight", 2, WIDTH, gain=0.1)
+        model.writer.add_classifier_output_labels(["yes", "no"])
     if broken:
         last = model.writer.tensors[-1][f"blk.{LAYERS - 1}.ffn_down.weight"].tensor
         last[0, 0] = numpy.nan
@@ -173,6 +183,8 @@ def main():
     attention_model(at("tiny-nan.gguf"), llama_dir, broken=True)
     attention_model(at("tiny-head.gguf"), llama_dir, head=True)
     hybrid_model(at("tiny-hybrid.gguf"), llama_dir)
+    attention_model(at("tiny-embed.gguf"), llama_dir, pooling=gguf.PoolingType.LAST)
+    attention_model(at("tiny-rerank.gguf"), llama_dir, pooling=gguf.PoolingType.RANK)
     refused_model(at("embedding.gguf"), llama_dir, "qwen3", lambda writer: writer.add_uint32("qwen3.pooling_type", 3))
     refused_model(at("encoder.gguf"), llama_dir, "bert", lambda writer: None)
     refused_model(at("adapter.gguf"), llama_dir, "qwen3", lambda writer: writer.add_string("general.type", "adapter"))

@@ -25,7 +25,7 @@ JOINT = "src/cli/main.cc"
 
 # Third parties: how their headers are spelt, and the files that may include them.
 THIRD_PARTIES = {
-    "llama.cpp": (r"(llama|llama-cpp|gguf|chat|common|sampling|arg|log|speculative|ngram-\w+|fit)\.h|ggml[\w-]*\.h"
+    "llama.cpp": (r"(llama|llama-cpp|gguf|chat|common|preset|sampling|arg|log|speculative|ngram-\w+|fit)\.h|ggml[\w-]*\.h"
                   r"|mtmd[\w-]*\.h|server-[\w-]+\.h|(jinja|llama\.cpp)/.*",
                   (r"src/engine/llama_\w+\.cc", r"src/server/llama_\w+\.cc", r"src/kernels/ggml_\w+\.cc", r"bench/.*")),
     "cpp-httplib": (r"cpp-httplib/.*", (r"src/server/http_(server|protocol)\.cc",)),
@@ -38,8 +38,9 @@ THIRD_PARTIES = {
     "nlohmann": (r"nlohmann/.*", (r"src/\w+/wire\w*\.cc", r"src/\w+/\w+_file(_test|_fuzz)?\.cc",
                                   r"src/engine/llama_\w+\.cc", r"bench/.*", r"tests/.*")),
     "Eigen": (r"Eigen/.*", (r"src/teach/.*\.cc",)),
+    "base64": (r"base64\.hpp", (r"src/service/lesson_file\.cc",)),
     "SQLite": (r"sqlite3\.h", (r"src/store/\w+\.cc",)),
-    "hash": (r"hash/.*", (r"src/base/sha256\.cc",)),
+    "hash": (r"hash/.*", (r"src/base/(sha256|xxh3)\.cc",)),
     "spdlog or fmt": (r"(spdlog|fmt)/.*", (r"src/base/log\.cc",)),
     "CLI11": (r"CLI/.*", (r"src/cli/.*",)),
     "GoogleTest": (r"(gtest|gmock)/.*", (r".*_test\.cc", r"src/\w+/testing/.*", r"tests/.*")),

@@ -22,6 +22,8 @@ inline std::vector<ForeignFlag> some_llama_flags() {
                    .value_name = "N",
                    .environment = "",
                    .help = ""});
+  flags.push_back(
+      {.names = {"--control-vector-layer-range"}, .values = 2, .value_name = "START", .environment = "", .help = ""});
   for (const char* name : {"--no-mmproj", "--no-repack", "--verbose", "--help", "--metrics"}) {
     flags.push_back({.names = {name}, .values = 0, .value_name = "", .environment = "", .help = ""});
   }

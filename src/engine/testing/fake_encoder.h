@@ -39,7 +39,7 @@ class FakeEncoder final : public Encoder {
 
   Result<EncodedPrompt> encode_prompt(const PromptText& prompt) const override {
     EncodedPrompt encoded;
-    if (!options_.has_template) {
+    if (!options_.has_template || prompt.plain) {
       encoded.tokens.push_back(kBegin);  // a vocabulary adds it; it is no part of the text
       add_content(prompt.system, encoded);
       if (!prompt.system.empty()) add_content("\n\n", encoded);

@@ -1,0 +1,97 @@
+#pragma once
+// From labelled rows to lessons (docs/lessons.md): learn_calibration() for the readout as it is, learn_lesson() for a
+// head on hidden states. Both ask the decider, compute, and give a lesson with what it was found to be worth; neither
+// writes a file.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "assay/decider.h"
+#include "assay/evaluation.h"
+#include "assay/lesson.h"
+
+namespace assay {
+
+// Called now and then with what is being done and how far it is ("reading", 120, 770); true: stop.
+using TeachProgress = std::function<bool(const char* step, std::size_t done, std::size_t all)>;
+
+// What both have in common.
+struct LearnOptions {
+  std::string name;             // the lesson's
+  std::string created;          // the lesson's, "2026-11-30T12:00:00Z"
+  std::optional<double> risk;   // in (0, 1): find a threshold for it
+  bool risk_by_option = false;  // one for each option instead of one for all
+  double level = 0.9;           // in (0, 1): with which confidence the risk is held
+  std::optional<std::string> fallback;
+  std::uint64_t seed = 1;  // of the folds
+  Readout readout = Readout::kAuto;
+  Layout layout = Layout::kAuto;
+  std::size_t requests_at_once = 16;
+  TeachProgress progress;  // may be empty
+};
+
+struct LabelledQuestion {
+  Value state;
+  Question question;
+  std::size_t expected = 0;  // index into question.options
+  std::string where;         // for messages: "'a.jsonl', row 12"
+};
+
+// What a lesson is worth, measured on rows that it was not fitted on.
+struct LearnReport {
+  Lesson lesson;
+  std::vector<Outcome> before, after;  // by row: as the model has it, and with the lesson (out of fold)
+  double log_loss_before = 0, log_loss_after = 0;
+  std::vector<std::string> notes;  // what the reader should know
+  double asking_seconds = 0, fitting_seconds = 0;
+};
+
+// A calibration for each kind of question in the rows; for one question alone where all rows have the same. Errors:
+// kInvalidArgument (no rows; a row that is no request, named by its `where`; one state with two labels), kCancelled
+// (stopped), the decider's.
+Result<LearnReport> learn_calibration(Decider& decider, const std::vector<LabelledQuestion>& rows,
+                                      const LearnOptions& options);
+
+struct TeachOptions {
+  LearnOptions learn;
+  std::string method = "auto";    // "auto", "lda", "ridge"
+  std::vector<std::string> cues;  // empty: the built-in ones; the best one or two are chosen
+  std::size_t zero_shot_rows =
+      200;  // so many rows are asked without a lesson, for comparison and as the prior; 0: none
+  bool learning_curve = true;
+};
+
+struct CurvePoint {
+  double labels_by_option = 0;  // mean
+  double accuracy = 0;
+  double spread = 0;  // standard deviation over draws
+};
+
+// A head that was tried.
+struct TriedHead {
+  std::string method;
+  double regularisation = 0;
+  std::vector<std::string> cues;
+  double log_loss = 0;  // of rows left out; the smallest wins
+  double accuracy = 0;  // of the same
+};
+
+struct TeachReport {
+  LearnReport learn;              // before: the zero-shot rows alone, and `after` the same rows
+  std::vector<CurvePoint> curve;  // by labels an option
+  std::optional<double> accuracy_with_50_more, accuracy_with_50_more_low, accuracy_with_50_more_high;
+  std::vector<TriedHead> tried;  // the best first
+  double words_accuracy = -1;    // with the options' words alone, no labels; -1: not measured
+};
+
+// A head for one question. Every option stands in the training set once with its own words as the state, so options
+// without labels can be answered, too. Errors as of learn_calibration(), and kInvalidArgument for fewer than two
+// labelled options.
+Result<TeachReport> learn_lesson(Decider& decider, const Question& question, const std::vector<LabelledQuestion>& rows,
+                                 const TeachOptions& options);
+
+}  // namespace assay

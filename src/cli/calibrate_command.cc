@@ -1,0 +1,65 @@
+#include "cli/calibrate_command.h"
+
+#include <fstream>
+#include <ostream>
+#include <utility>
+
+#include "cli/learn_report.h"
+
+namespace assay::cli {
+namespace {
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  assay calibrate labelled.jsonl -m model.gguf --risk 0.05 -o house.lesson.json\n"
+    "  assay calibrate labelled.jsonl -m model.gguf --lessons lessons --report calibration.html\n"
+    "  assay serve -m model.gguf --lessons lessons\n"
+    "Rows are those of `assay score` with 'expected', or JevBench records. Where all rows have one question, the "
+    "lesson\n"
+    "is for that question; else for any question of the same kind.";
+
+}  // namespace
+
+CommandSpec calibrate_command(CalibrateFlags& flags) {
+  CommandSpec spec{.name = "calibrate",
+                   .summary = "Fit probabilities to labelled rows, so that 0.9 means 0.9",
+                   .examples = kExamples,
+                   .options = {}};
+  for (OptionSpec& option : labelled_options(flags.rows)) spec.options.push_back(std::move(option));
+  for (OptionSpec& option : learn_options(flags.learn)) spec.options.push_back(std::move(option));
+  for (OptionSpec& option : model_options(flags.model)) spec.options.push_back(std::move(option));
+  return spec;
+}
+
+int run_calibrate(const CalibrateFlags& flags, Streams& streams, const RunContext& context, const OpenDecider& open) {
+  Result<DeciderOptions> model = decider_options(flags.model);
+  if (!model.ok()) return report_error(streams.err, model.error());
+  Result<LearnOptions> options = learn_settings(flags.learn, flags.model);
+  if (!options.ok()) return report_error(streams.err, options.error());
+  const Result<std::vector<LabelledQuestion>> rows = read_labelled(flags.rows, streams.in);
+  if (!rows.ok()) return report_error(streams.err, rows.error());
+  const Result<std::unique_ptr<Decider>> decider = open(std::move(*model));
+  if (!decider.ok()) return report_error(streams.err, decider.error());
+  options->progress = learn_progress(streams, context);
+  const Result<LearnReport> report = learn_calibration(**decider, *rows, *options);
+  if (!report.ok()) {
+    report_error(streams.err, report.error());
+    return context.stop ? kExitInterrupted : exit_code(report.error().code);
+  }
+  if (!flags.learn.report.empty()) {
+    std::ofstream page(flags.learn.report, std::ios::binary | std::ios::trunc);
+    page << learn_html(*report) << std::flush;
+    if (!page)
+      return report_error(streams.err, {ErrorCode::kIo, "'" + flags.learn.report + "' cannot be written", "--report"});
+  }
+  const Result<std::string> written = write_lesson(flags.learn, report->lesson);
+  if (!written.ok()) return report_error(streams.err, written.error());
+  if (flags.learn.json) {
+    streams.out << to_json_text(learn_value(*report)) << "\n" << std::flush;
+  } else {
+    streams.out << learn_text(*report) << *written << "\n" << std::flush;
+  }
+  return kExitOk;
+}
+
+}  // namespace assay::cli

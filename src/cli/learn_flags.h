@@ -1,0 +1,40 @@
+#pragma once
+// What `assay calibrate` and `assay teach` have in common: where the lesson goes, risk, the report.
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "assay/teaching.h"
+#include "cli/model_flags.h"
+#include "cli/streams.h"
+
+namespace assay::cli {
+
+struct LearnFlags {
+  std::string name;
+  std::string output;   // the lesson's file; empty: <name>.lesson.json, or a new version in `lessons`
+  std::string lessons;  // a folder of lessons; empty: none
+  std::string risk;     // "0.05"; empty: no threshold
+  bool risk_by_option = false;
+  std::string level = "0.9";
+  std::string fallback;
+  std::uint64_t seed = 1;
+  std::string report;  // an HTML file; empty: none
+  bool json = false;
+  std::string layout = "auto";
+};
+
+// The specs of all of the above. `flags` must outlive them.
+std::vector<OptionSpec> learn_options(LearnFlags& flags);
+
+// Checks what needs no model. Errors name the flag. `created` is the present time; progress is left empty.
+Result<LearnOptions> learn_settings(const LearnFlags& flags, const ModelFlags& model);
+
+// Draws how far a step is and says when the context wants an end.
+TeachProgress learn_progress(Streams& streams, const RunContext& context);
+
+// Writes the lesson where the flags say. The text tells where it is. Errors: kIo.
+Result<std::string> write_lesson(const LearnFlags& flags, const Lesson& lesson);
+
+}  // namespace assay::cli

@@ -1,0 +1,94 @@
+#include "service/lesson_book.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "service/testing/lessons.h"
+
+namespace assay::service {
+namespace {
+
+namespace fs = std::filesystem;
+
+class LessonBookTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() /
+              ("assay-lessons-" + std::to_string(::testing::UnitTest::GetInstance()->random_seed()) +
+               ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    fs::remove_all(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  std::unique_ptr<LessonBook> open(const std::string& model = "model") {
+    Result<std::unique_ptr<LessonBook>> book = LessonBook::open(folder_.string(), model);
+    EXPECT_TRUE(book.ok());
+    return std::move(book).value();
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(LessonBookTest, KeepsVersionsAndRollsBack) {
+  const std::unique_ptr<LessonBook> book = open();
+  EXPECT_TRUE(book->shelf()->lessons.empty());
+  ASSERT_TRUE(book->add(testing::small_lesson(), false).ok());
+  Lesson second = testing::small_lesson();
+  second.note = "second";
+  const Result<SharedLesson> added = book->add(second, false);
+  ASSERT_TRUE(added.ok());
+  EXPECT_EQ((*added)->lesson.version, 2);
+  EXPECT_EQ(book->shelf()->lessons.at("refunds").active, 2);
+  ASSERT_TRUE(book->activate("refunds", 1).ok());
+  EXPECT_EQ(open()->shelf()->lessons.at("refunds").active, 1) << "after a restart";
+  ASSERT_TRUE(book->add(testing::small_lesson(), false).ok());
+  EXPECT_EQ(book->shelf()->lessons.at("refunds").active, 3);
+}
+
+TEST_F(LessonBookTest, AShadowIsNotActive) {
+  const std::unique_ptr<LessonBook> book = open();
+  ASSERT_TRUE(book->add(testing::small_lesson(), false).ok());
+  ASSERT_TRUE(book->add(testing::small_lesson(), true).ok());
+  EXPECT_EQ(book->shelf()->lessons.at("refunds").active, 1);
+  EXPECT_EQ(book->shelf()->lessons.at("refunds").shadow, 2);
+  EXPECT_EQ(open()->shelf()->lessons.at("refunds").shadow, 2) << "after a restart";
+  ASSERT_TRUE(book->activate("refunds", 2).ok());
+  EXPECT_FALSE(book->shelf()->lessons.at("refunds").shadow.has_value());
+}
+
+TEST_F(LessonBookTest, SaysWhatCannotBeUsedAndGoesOn) {
+  ASSERT_TRUE(open()->add(testing::small_lesson("good"), false).ok());
+  std::ofstream(folder_ / "broken.lesson.json") << "{";
+  std::ofstream(folder_ / "notes.txt") << "nothing of ours";
+  Lesson other = testing::small_lesson("other");
+  other.model_sha256 = "another";
+  std::ofstream(folder_ / "other.lesson.json") << lesson_text(other);
+  const std::unique_ptr<LessonBook> book = open();
+  const std::shared_ptr<const LessonShelf> shelf = book->shelf();
+  EXPECT_EQ(shelf->lessons.size(), 2u);
+  EXPECT_EQ(shelf->lessons.at("good").active_lesson()->problem, "");
+  EXPECT_NE(shelf->lessons.at("other").active_lesson()->problem, "");
+  EXPECT_EQ(shelf->problems.size(), 2u);
+  EXPECT_FALSE(book->activate("other", 1).ok());
+  EXPECT_EQ(book->add(other, false).error().field, "model.sha256");
+}
+
+TEST_F(LessonBookTest, NamesWhatIsNotThere) {
+  const std::unique_ptr<LessonBook> book = open();
+  EXPECT_EQ(book->activate("x", 1).error().field, "name");
+  ASSERT_TRUE(book->add(testing::small_lesson(), false).ok());
+  EXPECT_EQ(book->activate("refunds", 7).error().field, "version");
+  EXPECT_EQ(book->set_shadow("refunds", 7).error().field, "version");
+}
+
+TEST_F(LessonBookTest, AFolderThatCannotBeMadeIsAnError) {
+  std::ofstream(folder_) << "a file";
+  const Result<std::unique_ptr<LessonBook>> book = LessonBook::open(folder_.string(), "model");
+  ASSERT_FALSE(book.ok());
+  EXPECT_EQ(book.error().code, ErrorCode::kIo);
+}
+
+}  // namespace
+}  // namespace assay::service

@@ -1,0 +1,112 @@
+#include "service/lesson_decider.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "base/sha256.h"
+#include "service/receipt.h"
+
+namespace assay::service {
+namespace {
+
+// Lessons name a layout, and a request has one: that of the first lesson, where the request leaves it open. Lessons
+// whose scores come from another layout do not apply then.
+Layout layout_of(const DecisionRequest& request, std::vector<LessonPick>& picks) {
+  std::optional<Layout> layout;
+  if (request.layout != Layout::kAuto) layout = request.layout;
+  for (LessonPick& pick : picks) {
+    if (!pick.lesson) continue;
+    const Lesson& lesson = pick.lesson->lesson;
+    const bool reads_hidden_state_alone =
+        lesson.head && lesson.head->prior_weight == 0 && lesson.head->options.size() == pick.places.size();
+    if (reads_hidden_state_alone) continue;
+    const std::optional<Layout> learnt = layout_from_name(lesson.layout);
+    if (!layout) layout = learnt;
+    if (layout == learnt) continue;
+    pick = LessonPick{.lesson = nullptr,
+                      .places = {},
+                      .note = "lesson " + lesson.name + " version " + std::to_string(lesson.version) +
+                              " was not used: it was learnt with the layout " + lesson.layout};
+  }
+  return layout.value_or(Layout::kAuto);
+}
+
+// Of what else the answers depend on: the lessons' files.
+std::string settings_with_lessons(const std::string& settings, const std::vector<LessonPick>& picks) {
+  std::string text = settings + "\n";
+  for (const LessonPick& pick : picks) text += (pick.lesson ? pick.lesson->sha256 : "none") + "\n";
+  return sha256_hex(text);
+}
+
+std::optional<Error> not_calibrated(const std::vector<Answer>& answers) {
+  for (const Answer& answer : answers) {
+    if (answer.calibrated) continue;
+    return invalid_argument("x_calibrated", "There is no calibration for question \"" + answer.question_id +
+                                                "\"; leave x_calibrated out or say false" +
+                                                (answer.lesson.note.empty() ? "." : ": " + answer.lesson.note + "."));
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<std::vector<LessonPick>> LessonDecider::pick(const DecisionRequest& request) const {
+  const std::shared_ptr<const LessonShelf> shelf = book_.shelf();
+  std::vector<LessonPick> picks;
+  bool any = false;
+  for (const Question& question : request.questions) {
+    Result<LessonPick> pick = pick_lesson(*shelf, request.lesson, question);
+    if (!pick.ok()) return pick.error();
+    any = any || pick->lesson != nullptr;
+    picks.push_back(std::move(pick).value());
+  }
+  if (any || request.lesson == "auto" || request.lesson == "none") return picks;
+  std::string why = "Lesson \"" + request.lesson + "\" is for none of the questions.";
+  if (!picks.empty() && !picks.front().note.empty()) why = "The " + picks.front().note + ".";
+  return invalid_argument("lesson", std::move(why));
+}
+
+Result<DecisionReply> LessonDecider::decide_with(const DecisionRequest& request, const std::vector<LessonPick>& given) {
+  std::vector<LessonPick> picks = given;
+  DecisionRequest prepared = request;
+  prepared.lesson = "auto";
+  prepared.calibrated = false;
+  prepared.layout = layout_of(request, picks);
+  const bool wants_scores = request.explain || request.hidden_state;
+  for (std::size_t i = 0; i < picks.size(); i++) prepare_question(picks[i], wants_scores, prepared.questions[i]);
+  if (request.on_answer) {
+    prepared.on_answer = [&](std::size_t index, const Answer& came) {
+      Answer answer = came;
+      const Status applied = apply_lesson(picks[index], request.questions[index], answer);
+      // decide() meets the same error again.
+      if (applied.ok() && (answer.calibrated || !request.calibrated)) request.on_answer(index, answer);
+    };
+  }
+  Result<DecisionReply> reply = inner_->decide(prepared);
+  if (!reply.ok()) return reply;
+  for (std::size_t i = 0; i < picks.size(); i++) {
+    if (Status applied = apply_lesson(picks[i], request.questions[i], reply->answers[i]); !applied.ok())
+      return applied.error();
+  }
+  if (request.calibrated) {
+    if (std::optional<Error> missing = not_calibrated(reply->answers)) return std::move(*missing);
+  }
+  const bool any =
+      std::any_of(picks.begin(), picks.end(), [](const LessonPick& pick) { return pick.lesson != nullptr; });
+  if (any && reply->receipt) {
+    reply->receipt->settings = settings_with_lessons(reply->receipt->settings, picks);
+    reply->receipt->scores = scores_sha256(reply->answers);
+  }
+  return reply;
+}
+
+Result<DecisionReply> LessonDecider::decide(const DecisionRequest& request) {
+  const Result<std::vector<LessonPick>> picks = pick(request);
+  if (!picks.ok()) return picks.error();
+  Result<DecisionReply> reply = decide_with(request, *picks);
+  if (reply.ok() && watcher_) watcher_({.request = request, .picks = *picks, .reply = *reply});
+  return reply;
+}
+
+}  // namespace assay::service

@@ -1,0 +1,137 @@
+// LessonOffice::fit(): from what people said of decisions to the next version.
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <fstream>
+#include <utility>
+
+#include "service/lesson_choice.h"
+#include "service/lesson_office.h"
+#include "service/lesson_views.h"
+
+namespace assay::service {
+namespace {
+
+constexpr std::size_t kPageRows = 1000;
+
+std::string time_text() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm utc = {};
+  gmtime_r(&now, &utc);
+  char text[32];
+  return std::string(text, std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc));
+}
+
+std::optional<std::size_t> place_of(const Question& question, const std::string& id) {
+  for (std::size_t i = 0; i < question.options.size(); i++) {
+    if (question.options[i].id == id) return i;
+  }
+  return std::nullopt;
+}
+
+// A label that stands for a state twice: the later word counts, and feedback is later than what a lesson began with.
+void put_row(LabelledQuestion row, std::vector<LabelledQuestion>& rows) {
+  const auto same = [&](const LabelledQuestion& other) { return other.state == row.state; };
+  const auto found = std::find_if(rows.begin(), rows.end(), same);
+  if (found == rows.end()) {
+    rows.push_back(std::move(row));
+  } else {
+    *found = std::move(row);
+  }
+}
+
+}  // namespace
+
+Result<std::vector<LabelledQuestion>> LessonOffice::labelled_rows(const Lesson& lesson) const {
+  const Question question = question_of(*lesson.question);
+  std::vector<LabelledQuestion> rows;
+  const std::string path = lesson_rows_path(book_->folder(), lesson.name);
+  std::ifstream file(path, std::ios::binary);
+  std::size_t number = 0;
+  for (std::string line; std::getline(file, line);) {
+    const std::string where = "'" + path + "', line " + std::to_string(++number);
+    const Result<Value> value = options_.parse_json(line);
+    const Value* const state = value.ok() ? value->find("state") : nullptr;
+    const Value* const expected = value.ok() ? value->find("expected") : nullptr;
+    if (state == nullptr || expected == nullptr || expected->string() == nullptr)
+      return invalid_argument("name", where + " is no labelled row.");
+    const std::optional<std::size_t> place = place_of(question, *expected->string());
+    if (!place) return invalid_argument("name", where + ": \"" + *expected->string() + "\" is no option.");
+    put_row({.state = *state, .question = question, .expected = *place, .where = where}, rows);
+  }
+  const store::AnswerFilter filter{
+      .fingerprint = store::question_fingerprint(question.text, question.type, question.options),
+      .labelled_only = true};
+  std::optional<std::int64_t> after;
+  while (true) {
+    const Result<std::vector<store::AnswerRow>> page = store_->answers(filter, after, kPageRows);
+    if (!page.ok()) return page.error();
+    for (const store::AnswerRow& row : *page) {
+      if (row.state.empty() || !row.answer.label) continue;
+      Result<Value> state = options_.parse_json(row.state);
+      if (!state.ok()) continue;
+      put_row({.state = std::move(state).value(),
+               .question = question,
+               .expected = row.answer.label->option,
+               .where = "decision " + row.decision_id},
+              rows);
+    }
+    if (page->size() < kPageRows) break;
+    after = page->back().place;
+  }
+  return rows;
+}
+
+Result<Lesson> LessonOffice::learn(const Lesson& lesson, const FitOptions& options) {
+  const Result<std::vector<LabelledQuestion>> rows = labelled_rows(lesson);
+  if (!rows.ok()) return rows.error();
+  if (rows->size() < lesson.labels)
+    return invalid_argument("name", "Lesson \"" + lesson.name + "\" was learnt from " + std::to_string(lesson.labels) +
+                                        " labels, and " + std::to_string(rows->size()) +
+                                        " are kept here: a new version would know less. Keep texts "
+                                        "(--keep-decisions texts) and rows (assay teach --keep-rows).");
+  LearnOptions learn{.name = lesson.name,
+                     .created = time_text(),
+                     .risk = options.risk,
+                     .level = options.level,
+                     .fallback = lesson.fallback,
+                     .layout = layout_from_name(lesson.layout).value_or(Layout::kAuto)};
+  // What the version before promised is promised again.
+  if (!learn.risk && !lesson.thresholds.empty()) {
+    learn.risk = lesson.thresholds.front().risk;
+    learn.risk_by_option = !lesson.thresholds.front().option.empty();
+    if (!learn.risk_by_option) learn.level = lesson.thresholds.front().level;
+  }
+  if (options.method == "calibrate" || (options.method == "auto" && !lesson.head)) {
+    Result<LearnReport> report = learn_calibration(decider_, *rows, learn);
+    if (!report.ok()) return report.error();
+    return std::move(report->lesson);
+  }
+  TeachOptions teach{.learn = std::move(learn), .method = options.method, .zero_shot_rows = 0, .learning_curve = false};
+  Result<TeachReport> report = learn_lesson(decider_, question_of(*lesson.question), *rows, teach);
+  if (!report.ok()) return report.error();
+  return std::move(report->learn.lesson);
+}
+
+Result<Value> LessonOffice::fit(const std::string& name, const FitOptions& options) {
+  if (!store_ || !options_.parse_json)
+    return Error{ErrorCode::kUnavailable, "This server keeps no decisions, so there is nothing to learn from.", ""};
+  if (store_->keep() != store::Keep::kTexts)
+    return Error{ErrorCode::kUnavailable,
+                 "This server keeps no states of decisions (--keep-decisions texts), and a fit reads them.", ""};
+  const std::unique_lock<std::mutex> one_at_a_time(fitting_, std::try_to_lock);
+  if (!one_at_a_time.owns_lock())
+    return Error{ErrorCode::kTooBusy, "Another lesson is being fitted; try again when it is done.", "", 5};
+  const Result<LessonVersions> known = find(name);
+  if (!known.ok()) return known.error();
+  const Lesson& active = known->active_lesson()->lesson;
+  if (!active.question)
+    return invalid_argument("name", "Lesson \"" + name + "\" is for no single question; fit it with assay calibrate.");
+  Result<Lesson> lesson = learn(active, options);
+  if (!lesson.ok()) return lesson.error();
+  const Result<SharedLesson> added = book_->add(std::move(lesson).value(), options.shadow);
+  if (!added.ok()) return added.error();
+  return version_view(**added);
+}
+
+}  // namespace assay::service

@@ -1,0 +1,55 @@
+#include "service/shadow_work.h"
+
+#include <utility>
+
+namespace assay::service {
+
+ShadowWork::ShadowWork(LessonDecider& decider, std::function<void(const ShelvedLesson&, bool)> told)
+    : decider_(decider), told_(std::move(told)), thread_([this] { loop(); }) {}
+
+ShadowWork::~ShadowWork() {
+  stop();
+  thread_.join();
+}
+
+void ShadowWork::add(ShadowTask task) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (stopped_ || tasks_.size() >= kTasksMax) {
+    dropped_++;
+    return;
+  }
+  tasks_.push_back(std::move(task));
+  changed_.notify_one();
+}
+
+void ShadowWork::stop() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  stopped_ = true;
+  dropped_ += tasks_.size();
+  tasks_.clear();
+  changed_.notify_one();
+}
+
+std::uint64_t ShadowWork::dropped() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return dropped_;
+}
+
+void ShadowWork::loop() {
+  while (true) {
+    ShadowTask task;
+    {
+      std::unique_lock<std::mutex> lock(mutex_);
+      changed_.wait(lock, [this] { return stopped_ || !tasks_.empty(); });
+      if (stopped_) return;
+      task = std::move(tasks_.front());
+      tasks_.pop_front();
+    }
+    const Result<DecisionReply> reply = decider_.decide_with(task.request, {task.shadow});
+    if (!reply.ok()) continue;  // the server drains, or is too busy for it
+    const Answer& answer = reply->answers.front();
+    told_(*task.shadow.lesson, answer.options[answer.best].id == task.answered);
+  }
+}
+
+}  // namespace assay::service

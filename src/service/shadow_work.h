@@ -1,0 +1,51 @@
+#pragma once
+// Lessons that are tried beside those that answer: computed behind the answers' back, as bulk work, so that no answer
+// waits for it or changes by it.
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "service/lesson_decider.h"
+
+namespace assay::service {
+
+// One question to be asked again.
+struct ShadowTask {
+  DecisionRequest request;  // of one question, without callbacks
+  LessonPick shadow;
+  std::string answered;  // the id of the option that the active lesson gave
+};
+
+// Thread-safe; one thread of its own computes. At kTasksMax waiting ones new ones are dropped.
+class ShadowWork {
+ public:
+  static constexpr std::size_t kTasksMax = 256;
+  // `told` gets each comparison, on the thread. The decider outlives this.
+  ShadowWork(LessonDecider& decider, std::function<void(const ShelvedLesson& shadow, bool same)> told);
+  ~ShadowWork();
+  ShadowWork(const ShadowWork&) = delete;
+  ShadowWork& operator=(const ShadowWork&) = delete;
+
+  void add(ShadowTask task);
+  // What waits is dropped, what runs is waited for; idempotent.
+  void stop();
+  std::uint64_t dropped() const;
+
+ private:
+  void loop();
+
+  LessonDecider& decider_;
+  const std::function<void(const ShelvedLesson&, bool)> told_;
+  mutable std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  std::deque<ShadowTask> tasks_;
+  bool stopped_ = false;
+  std::uint64_t dropped_ = 0;
+  std::thread thread_;
+};
+
+}  // namespace assay::service
