@@ -1,7 +1,8 @@
 // What tests/soak/feedback_kill.py starts and kills.
 //
 //   assay_feedback_kill_tool write PATH SEED PREFIX   records decisions and feedback on several threads until it is
-//       killed; a line "? ID OPTION" before each call of add_feedback(), "! ID OPTION" once it was acknowledged
+//       killed; a line "? ID OPTION" before each call of add_feedback(), "! ID OPTION" once it was acknowledged; on
+//       stderr "ready" when the store is open
 //   assay_feedback_kill_tool check PATH   opens the same store and prints "ID OPTION CORRECTIONS" for each label
 
 #include <unistd.h>
@@ -95,6 +96,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   if (mode == "check") return check(**store);
+  std::fputs("ready\n", stderr);
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; t++) {
     const auto seed = static_cast<unsigned>(std::strtoul(argv[3], nullptr, 10) + static_cast<unsigned>(t));

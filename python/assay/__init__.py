@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .answers import Answer, Decision, Model, Reply, ScoreAnswer, Usage, YesNoAnswer
+    from .answers import Answer, Decision, LessonUse, Model, Reply, ScoreAnswer, Usage, YesNoAnswer
     from .async_client import AsyncClient
     from .client import Client, ask, decide, score, yes_no
     from .errors import (
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         TooLong,
         Unauthorized,
     )
+    from .lessons import Lessons
     from .program import binary
     from .questions import Choice, Json, Options, Question, Questions, Score, State, YesNo
     from .retries import Retry
@@ -43,11 +44,12 @@ if TYPE_CHECKING:
 # Where each name is. They are imported when they are first used, because `assay` on the command line passes through
 # this file, too, and needs none of them.
 _HOME = {
-    "answers": ("Answer", "Decision", "Model", "Reply", "ScoreAnswer", "Usage", "YesNoAnswer"),
+    "answers": ("Answer", "Decision", "LessonUse", "Model", "Reply", "ScoreAnswer", "Usage", "YesNoAnswer"),
     "async_client": ("AsyncClient",),
     "client": ("Client", "ask", "decide", "score", "yes_no"),
     "errors": ("AssayError", "BadRequest", "ConnectionFailed", "DeadlineExceeded", "InvalidReply", "NotFound",
                "Overloaded", "RateLimited", "ServerError", "TooLong", "Unauthorized"),
+    "lessons": ("Lessons",),
     "program": ("binary",),
     "questions": ("Choice", "Json", "Options", "Question", "Questions", "Score", "State", "YesNo"),
     "retries": ("Retry",),
@@ -58,9 +60,9 @@ _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [  # noqa: F822
     "Answer", "AssayError", "AsyncClient", "BadRequest", "Choice", "Client", "ConnectionFailed", "DeadlineExceeded",
-    "Decision", "InvalidReply", "Json", "Model", "NotFound", "Options", "Overloaded", "Question", "Questions",
-    "RateLimited", "Reply", "Retry", "Score", "ScoreAnswer", "Server", "ServerError", "State", "TooLong",
-    "Unauthorized", "Usage", "YesNo", "YesNoAnswer", "ask", "binary", "decide", "score", "serve", "to_frame",
+    "Decision", "InvalidReply", "Json", "LessonUse", "Lessons", "Model", "NotFound", "Options", "Overloaded",
+    "Question", "Questions", "RateLimited", "Reply", "Retry", "Score", "ScoreAnswer", "Server", "ServerError", "State",
+    "TooLong", "Unauthorized", "Usage", "YesNo", "YesNoAnswer", "ask", "binary", "decide", "score", "serve", "to_frame",
     "to_numpy", "yes_no",
 ]
 

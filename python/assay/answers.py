@@ -11,6 +11,17 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 T = TypeVar("T")
 
 
+class LessonUse(BaseModel):
+    """The lesson that an answer was made with."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    name: str
+    version: int
+    sha256: str = ""  # of its file
+    taught: bool = False  # its head answered; else it calibrated alone
+
+
 class _Answer(BaseModel):
     model_config = ConfigDict(extra="allow", frozen=True, populate_by_name=True)
 
@@ -20,6 +31,17 @@ class _Answer(BaseModel):
     reliability: Optional[str] = Field(default=None, alias="x_reliability")
     # Letters: the share of the whole vocabulary's probability that was on the options. Little: the prompt does not fit.
     allowed_mass: Optional[float] = Field(default=None, alias="x_allowed_mass")
+    # What a lesson did to it, where the server keeps lessons.
+    calibrated: bool = Field(default=False, alias="x_calibrated")  # 0.9 means nine of ten
+    lesson: Optional[LessonUse] = Field(default=None, alias="x_lesson")
+    lesson_note: Optional[str] = Field(default=None, alias="x_lesson_note")  # why one was not used
+    action: Optional[str] = Field(default=None, alias="x_decision")  # "act" or "escalate", by its threshold
+    threshold: Optional[float] = Field(default=None, alias="x_threshold")
+    risk: Optional[float] = Field(default=None, alias="x_risk")
+    fallback: Any = Field(default=None, alias="x_fallback")  # the option to answer with where it escalates
+    # What feedback names. Filled from the reply; None where the server keeps no decisions.
+    decision_id: Optional[str] = Field(default=None, exclude=True)
+    question_id: Optional[str] = Field(default=None, exclude=True)
 
 
 class Decision(_Answer):
@@ -146,6 +168,11 @@ class Reply(Mapping[str, Answer]):
         return self.extra.get("x_calibrated")
 
     @property
+    def decision_id(self) -> Optional[str]:
+        """What feedback names; None: the server keeps no decisions."""
+        return self.extra.get("x_decision_id")
+
+    @property
     def receipt(self) -> Optional[dict[str, str]]:
         """With `receipt=True`: hashes of what the answers were computed from, and of the scores."""
         return self.extra.get("x_receipt")
@@ -181,7 +208,12 @@ def _of_type(reply: Reply, question_id: str, wanted: type[T]) -> T:
 def parse_reply(body: bytes, request_id: Optional[str]) -> Reply:
     """Raises pydantic.ValidationError when the body is no reply."""
     parsed = _ReplyBody.model_validate_json(body)
-    return Reply(parsed.answers, parsed.model, parsed.usage, request_id, dict(parsed.model_extra or {}))
+    extra = dict(parsed.model_extra or {})
+    answers = parsed.answers
+    if extra.get("x_decision_id"):
+        answers = {name: answer.model_copy(update={"decision_id": extra["x_decision_id"], "question_id": name})
+                   for name, answer in answers.items()}
+    return Reply(answers, parsed.model, parsed.usage, request_id, extra)
 
 
 class Model(BaseModel):

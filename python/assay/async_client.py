@@ -12,6 +12,7 @@ import httpx
 from .answers import Answer, Decision, Model, Reply, ScoreAnswer
 from .client import ASK, HEALTH, MODELS, OnError, check_map_arguments
 from .errors import AssayError
+from .lessons import Call, Decided, Lessons, decision_call, feedback_all_call, feedback_call
 from .protocol import (
     DEFAULT_MODEL,
     EVENTS,
@@ -48,6 +49,7 @@ class AsyncClient:
         self._retry = retry or Retry()
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=64)
         self._http = httpx.AsyncClient(transport=transport, limits=limits)
+        self.lessons: Lessons[Awaitable[dict[str, Any]]] = Lessons(self._object)
         self._sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     @property
@@ -164,6 +166,28 @@ class AsyncClient:
             await asyncio.gather(*tasks, return_exceptions=True)
         return [results[index] for index in range(len(results))]
 
+    # ---- what was right ----
+
+    async def feedback(self, decided: Decided, option: Any, *, question_id: Optional[str] = None,
+                       note: Optional[str] = None) -> str:
+        """Says which option was right: "stored", "known" (said before) or "corrected". On the server's disk when it
+        returns. decided: an answer, a reply of one question, or its decision_id; option: a choice's name, a score's
+        level, True or False."""
+        return str((await self._object(feedback_call(decided, option, question_id, note))).get("result"))
+
+    async def feedback_all(self, labels: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+        """Many at once: [{"decision": answer or id, "option": ..., "question_id"?, "note"?}]. Gives "results", one for
+        each, and how many were "stored", "known", "corrected" and "refused"."""
+        return await self._object(feedback_all_call(labels))
+
+    async def kept(self, decided: Decided) -> dict[str, Any]:
+        """The decision as the server keeps it."""
+        return await self._object(decision_call(decided, "GET"))
+
+    async def forget(self, decided: Decided) -> None:
+        """The server removes the decision, its state and its feedback. Raises NotFound when there is none."""
+        await self._object(decision_call(decided, "DELETE"))
+
     # ---- the server ----
 
     async def models(self) -> list[Model]:
@@ -194,6 +218,16 @@ class AsyncClient:
         request = self._http.build_request("GET", self._target.url(path), timeout=attempt_timeout(self._timeout, None),
                                            headers={**self._target.headers, "accept": JSON})
         return await self._again(lambda: self._send(request, attempts), attempts)
+
+    async def _object(self, call: Call) -> dict[str, Any]:
+        attempts = Attempts(self._retry if call.again else Retry(tries=1), None)
+        headers = {**self._target.headers, "accept": JSON}
+        if call.body is not None:
+            headers["content-type"] = JSON
+        request = self._http.build_request(call.method, self._target.url(call.path), content=call.body,
+                                           params=call.query, headers=headers,
+                                           timeout=attempt_timeout(call.seconds or self._timeout, None))
+        return object_of(await self._again(lambda: self._send(request, attempts), attempts))
 
     def _ask_request(self, body: bytes, accept: str, attempts: Attempts) -> httpx.Request:
         left = attempts.seconds_left()

@@ -13,6 +13,7 @@ import httpx
 
 from .answers import Answer, Decision, Model, Reply, ScoreAnswer
 from .errors import AssayError
+from .lessons import Call, Decided, Lessons, decision_call, feedback_all_call, feedback_call
 from .protocol import (
     DEFAULT_MODEL,
     EVENTS,
@@ -56,6 +57,7 @@ class Client:
         self._retry = retry or Retry()
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=64)
         self._http = httpx.Client(transport=transport, limits=limits)
+        self.lessons: Lessons[dict[str, Any]] = Lessons(self._object)
         self._sleep: Callable[[float], None] = time.sleep
 
     @property
@@ -143,6 +145,28 @@ class Client:
 
         return _map(one, states, concurrency, errors)
 
+    # ---- what was right ----
+
+    def feedback(self, decided: Decided, option: Any, *, question_id: Optional[str] = None,
+                 note: Optional[str] = None) -> str:
+        """Says which option was right: "stored", "known" (said before) or "corrected". On the server's disk when it
+        returns. decided: an answer, a reply of one question, or its decision_id; option: a choice's name, a score's
+        level, True or False."""
+        return str((self._object(feedback_call(decided, option, question_id, note))).get("result"))
+
+    def feedback_all(self, labels: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+        """Many at once: [{"decision": answer or id, "option": ..., "question_id"?, "note"?}]. Gives "results", one for
+        each, and how many were "stored", "known", "corrected" and "refused"."""
+        return self._object(feedback_all_call(labels))
+
+    def kept(self, decided: Decided) -> dict[str, Any]:
+        """The decision as the server keeps it."""
+        return self._object(decision_call(decided, "GET"))
+
+    def forget(self, decided: Decided) -> None:
+        """The server removes the decision, its state and its feedback. Raises NotFound when there is none."""
+        self._object(decision_call(decided, "DELETE"))
+
     # ---- the server ----
 
     def models(self) -> list[Model]:
@@ -169,6 +193,16 @@ class Client:
         request = self._http.build_request("GET", self._target.url(path), timeout=attempt_timeout(self._timeout, None),
                                            headers={**self._target.headers, "accept": JSON})
         return self._again(lambda: self._send(request, attempts), attempts)
+
+    def _object(self, call: Call) -> dict[str, Any]:
+        attempts = Attempts(self._retry if call.again else Retry(tries=1), None)
+        headers = {**self._target.headers, "accept": JSON}
+        if call.body is not None:
+            headers["content-type"] = JSON
+        request = self._http.build_request(call.method, self._target.url(call.path), content=call.body,
+                                           params=call.query, headers=headers,
+                                           timeout=attempt_timeout(call.seconds or self._timeout, None))
+        return object_of(self._again(lambda: self._send(request, attempts), attempts))
 
     def _ask_request(self, body: bytes, accept: str, attempts: Attempts) -> httpx.Request:
         left = attempts.seconds_left()

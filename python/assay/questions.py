@@ -124,6 +124,8 @@ class Settings(TypedDict, total=False):
     layout: str  # "state_first" or "question_first"; left out: the server's choice
     priority: str  # "interactive" or "bulk"; left out: interactive
     receipt: bool  # fill Reply.receipt
+    lesson: str  # a lesson's name, or "none"; left out: the one for the question, if any
+    calibrated: bool  # an answer without calibrated probabilities is an error
     extra: Mapping[str, Any]  # more top-level fields, sent as they are
 
 
@@ -136,9 +138,10 @@ def settings_to_wire(settings: Settings) -> WireObject:
     if timeout_ms is not None and not timeout_ms > 0:
         raise ValueError(f"timeout_ms must be above 0, not {timeout_ms}")
     out = dict(settings.get("extra") or {})
-    for name in ("readout", "layout", "priority"):
+    for name in ("readout", "layout", "priority", "lesson"):
         if settings.get(name) is not None:
             out["x_" + name] = settings.get(name)
-    if settings.get("receipt"):
-        out["x_receipt"] = True
+    for name in ("receipt", "calibrated"):
+        if settings.get(name):
+            out["x_" + name] = True
     return out

@@ -31,30 +31,51 @@ bool is_empty(const Value& state) {
          (state.is_object() && state.object()->empty());
 }
 
-// SemIf's wire refuses an empty state, rows may have one. It is put aside while the rest is read.
+const char* const kPutAside = "-";  // stands for an empty state while the rest is read
+
+// A decision with something in the place of an empty state.
+Value with_state(const Value& decision) {
+  if (!decision.is_object()) return decision;
+  Value::Object filled = *decision.object();
+  for (Value::Member& member : filled) {
+    if (member.first == "state" && is_empty(member.second)) member.second = Value(kPutAside);
+  }
+  return Value(std::move(filled));
+}
+
+// The state of the first decision, if it is an empty one.
+const Value* empty_state(const Value& body) {
+  const Value* decision = body.find("decision");
+  const Value* const list = body.find("decisions");
+  if (decision == nullptr && list != nullptr && list->is_array() && !list->array()->empty()) {
+    decision = &list->array()->front();
+  }
+  const Value* const state = decision == nullptr ? nullptr : decision->find("state");
+  return state != nullptr && is_empty(*state) ? state : nullptr;
+}
+
+// SemIf's wire refuses an empty state, rows and other wires may have one. It is put aside while the rest is read.
 Result<DecisionRequest> request_from_value(const Value& body) {
   const server::WireOptions limits{.body_bytes_max = std::numeric_limits<std::size_t>::max(),
                                    .options_min = 1,
                                    .options_max = std::numeric_limits<std::size_t>::max(),
                                    .questions_max = std::numeric_limits<std::size_t>::max()};
-  const Value* const decision = body.find("decision");
-  const Value* const state = decision == nullptr ? nullptr : decision->find("state");
-  if (state == nullptr || !is_empty(*state)) {
-    Result<server::WireRequest> wire = server::parse_semif_request(to_json_text(body), limits);
-    if (!wire.ok()) return wire.error();
-    return std::move(wire->request);
+  const Value* const empty = empty_state(body);
+  Value filled = body;
+  if (empty != nullptr) {
+    Value::Object top = *body.object();
+    for (Value::Member& member : top) {
+      if (member.first == "decision") member.second = with_state(member.second);
+      if (member.first != "decisions" || !member.second.is_array()) continue;
+      Value::Array list;
+      for (const Value& decision : *member.second.array()) list.push_back(with_state(decision));
+      member.second = Value(std::move(list));
+    }
+    filled = Value(std::move(top));
   }
-  Value::Object filled;
-  for (const Value::Member& member : *decision->object()) {
-    filled.push_back(member.first == "state" ? Value::Member("state", Value("-")) : member);
-  }
-  Value::Object top = *body.object();
-  for (Value::Member& member : top) {
-    if (member.first == "decision") member.second = Value(filled);
-  }
-  Result<server::WireRequest> wire = server::parse_semif_request(to_json_text(Value(std::move(top))), limits);
+  Result<server::WireRequest> wire = server::parse_semif_request(to_json_text(filled), limits);
   if (!wire.ok()) return wire.error();
-  wire->request.state = *state;
+  if (empty != nullptr) wire->request.state = *empty;
   return std::move(wire->request);
 }
 

@@ -81,6 +81,20 @@ TEST(ReceiptJson, EveryStateComesBackAsItWas) {
   }
 }
 
+TEST(ReceiptJson, SeveralDecisionsMayShareAnEmptyState) {
+  const auto line = [](const std::string& second) {
+    return R"({"request": {"decisions": [{"id": "a", "state": "", "question": "Q", "options": [{"id": "x"}]}, )"
+           R"({"id": "b", "state": )" +
+           second + R"(, "question": "R", "options": [{"id": "y"}]}]}, "receipt": )" +
+           to_json_text(receipt_value(receipt_of(kHash))) + "}";
+  };
+  const Result<ReceiptLine> read = receipt_line_from_json(line("\"\""));
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(read->request.state, Value(""));
+  EXPECT_EQ(read->request.questions.size(), 2u);
+  EXPECT_EQ(receipt_line_from_json(line("\"s\"")).error().field, "request.decisions[1].state");
+}
+
 TEST(ReceiptJson, BrokenLinesSayWhere) {
   const auto field_of = [](const std::string& line) { return receipt_line_from_json(line).error().field; };
   const std::string request =

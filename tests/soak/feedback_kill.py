@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Is acknowledged feedback there after kill -9? tests/soak/feedback_kill.py --tool PROGRAM [--rounds N] [--seed S]
 
-Starts a program that gives feedback on several threads (tests/feedback_kill_tool.cc), kills it at a random moment, opens
-the store again, and compares: each acknowledged label is there with the option that was said last (or the one that was
-being said), none twice, and SQLite finds the file whole. The next round goes on with the same file. Prints the seed;
-the moments at which the machine was are not drawn again by it, but what was written is.
+Starts a program that gives feedback on several threads (tests/feedback_kill_tool.cc), kills it at a random moment,
+opens the store again, and compares: each acknowledged label is there with the option that was said last (or the one
+that was being said), none twice, and SQLite finds the file whole. The next round goes on with the same file. Prints the
+seed, which draws what is written and how long each life is; where in its work a life ends is up to the machine.
 """
 
 import argparse
@@ -18,21 +18,20 @@ import tempfile
 import time
 
 ROUNDS_PER_FILE = 25
-# Of one life: hundreds of commits, or in one of four hardly more than opening the file.
+# Of one life: from when the store is open, so that there are hundreds of commits, or in one of four from the start.
 SECONDS_MAX = 0.12
 SHORT_SECONDS_MAX = 0.015
 
 
-def one_life(tool, path, seed, prefix, seconds, log):
+def one_life(command, short, seconds, log):
     """Runs the writer for so long, kills it, and returns the lines that it wrote."""
-    with open(log, "wb") as out:
-        process = subprocess.Popen([tool, "write", path, str(seed), prefix], stdout=out)
+    with open(log, "wb") as out, subprocess.Popen(command, stdout=out, stderr=subprocess.PIPE, text=True) as process:
+        said = "" if short else process.stderr.readline()
         try:
             code = process.wait(timeout=seconds)
-            raise AssertionError(f"the writer ended by itself with code {code}")
+            raise AssertionError(f"the writer ended by itself with code {code}: {said}{process.stderr.read()}")
         except subprocess.TimeoutExpired:
             process.kill()
-            process.wait()
     with open(log, encoding="utf-8") as lines:
         return lines.read().splitlines()
 
@@ -81,8 +80,10 @@ def run(tool, rounds, seed, folder):
     for number in range(rounds):
         if number % ROUNDS_PER_FILE == 0:
             path, truth = os.path.join(folder, f"{number}.db"), Truth()
-        seconds = draw.uniform(0, SHORT_SECONDS_MAX if number % 4 == 0 else SECONDS_MAX)
-        lines = one_life(tool, path, draw.randrange(2**31), f"r{number}", seconds, os.path.join(folder, "lines"))
+        short = number % 4 == 0
+        command = [tool, "write", path, str(draw.randrange(2**31)), f"r{number}"]
+        seconds = draw.uniform(0, SHORT_SECONDS_MAX if short else SECONDS_MAX)
+        lines = one_life(command, short, seconds, os.path.join(folder, "lines"))
         truth.read(lines)
         faults = truth.faults(checked(tool, path))
         if any(faults.values()):
