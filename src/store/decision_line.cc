@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <optional>
 #include <utility>
 
 #include "base/utf8.h"
@@ -59,6 +60,15 @@ Readout readout_of(const DecisionRecord& record) {
   return first == Readout::kHead || first == Readout::kTaught ? Readout::kAuto : first;
 }
 
+// Which lesson is to answer again: that of all answers, or none; nothing where they differ.
+std::optional<std::string> lesson_of(const DecisionRecord& record) {
+  const auto name = [](const AnswerRecord& answer) { return answer.lesson.used ? answer.lesson.used->name : "none"; };
+  const std::string first = name(record.answers.front());
+  const bool same = std::all_of(record.answers.begin(), record.answers.end(),
+                                [&](const AnswerRecord& answer) { return name(answer) == first; });
+  return same ? std::optional<std::string>(first) : std::nullopt;
+}
+
 std::string request_text(const DecisionRecord& record) {
   std::string out = "{";
   if (record.answers.size() == 1) {
@@ -70,6 +80,7 @@ std::string request_text(const DecisionRecord& record) {
   }
   add_member(out, "x_readout", to_json_text(Value(readout_name(readout_of(record)))));
   add_member(out, "x_layout", to_json_text(Value(layout_name(record.answers.front().layout))));
+  if (const std::optional<std::string> lesson = lesson_of(record)) add_member(out, "x_lesson", "\"" + *lesson + "\"");
   if (!record.allowed_mass) add_member(out, "x_allowed_mass", "false");
   return out + "}";
 }
