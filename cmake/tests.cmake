@@ -14,6 +14,17 @@ target_link_libraries(assay_json_text_tool PRIVATE assay_server)
 add_test(NAME json_text_property
   COMMAND python3 "${CMAKE_CURRENT_SOURCE_DIR}/tests/json_text_property_test.py" $<TARGET_FILE:assay_json_text_tool>)
 
+# Fits against scikit-learn's, where the tests' Python packages are (77: they are not).
+add_executable(assay_reference_tool tests/teach/reference_tool.cc)
+target_link_libraries(assay_reference_tool PRIVATE assay_teach)
+set(assay_reference_python python3)
+if(EXISTS "${ASSAY_VENV_PYTHON}")
+  set(assay_reference_python "${ASSAY_VENV_PYTHON}")
+endif()
+add_test(NAME teach_reference COMMAND "${assay_reference_python}"
+  "${CMAKE_CURRENT_SOURCE_DIR}/tests/teach/reference_test.py" $<TARGET_FILE:assay_reference_tool>)
+set_tests_properties(teach_reference PROPERTIES SKIP_RETURN_CODE 77)
+
 add_executable(assay_golden_test tests/semif_prompt_test.cc)
 target_link_libraries(assay_golden_test PRIVATE assay_server assay_decision GTest::gtest_main GTest::gtest)
 target_compile_definitions(assay_golden_test PRIVATE ASSAY_SOURCE_DIR="${CMAKE_CURRENT_SOURCE_DIR}")

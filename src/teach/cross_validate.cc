@@ -24,9 +24,18 @@ constexpr double kShrinkages[] = {kLedoitWolf, 0.1, 0.3, 0.5, 0.7, 0.9};
 constexpr double kLambdas[] = {0.03, 0.1, 0.3, 1, 3};
 constexpr double kFirstShrinkage = 0.7;
 constexpr double kFirstLambda = 0.3;
+// Where options have fewer rows than this on average, a row left out is half of what its option has. That is unfair to
+// every head, but to ridge and to little shrinkage most, and makes the zero-shot readout look better than it is beside
+// it. So only what has done well with few rows elsewhere is tried there.
+constexpr double kRowsPerOptionFew = 3;
+constexpr double kShrinkagesFew[] = {0.7, 0.9};
+constexpr double kFirstShrinkageFew = 0.9;
 constexpr double kPriorWeights[] = {0.25, 0.5, 1};
+constexpr double kPriorWeightFew = 0.25;
 constexpr double kDefaultShrinkage = 0.7;
 constexpr double kDefaultLambda = 1;
+constexpr double kDefaultSharpnessLda = 0.1;
+constexpr double kDefaultSharpnessRidge = 10;
 
 // Of one row each, in the order of the rows tested.
 using Losses = std::vector<double>;
@@ -48,22 +57,17 @@ Difference difference(const Losses& first, const Losses& second) {
   return {mean, std::sqrt(std::max(0.0, squares / n - mean * mean) / n)};
 }
 
-bool clearly_better(const Losses& than, const Losses& candidate) {
-  const Difference change = difference(than, candidate);
-  return change.mean < -change.error;
-}
-
 // How well scores of tested rows do, at their best temperature.
 struct Measured {
-  double accuracy = 0, log_loss = 0;
+  double accuracy = 0, log_loss = 0, temperature = 1;
   Losses losses;
 };
 
 Measured measure(std::span<const ScoredLabel> labels) {
   Measured out;
-  const double temperature = fit_temperature(labels);
+  out.temperature = fit_temperature(labels);
   for (const ScoredLabel& label : labels) {
-    out.losses.push_back(log_loss_at(std::span(&label, 1), temperature));
+    out.losses.push_back(log_loss_at(std::span(&label, 1), out.temperature));
     out.log_loss += out.losses.back();
     if (decision::best_option(label.scores) == label.expected) out.accuracy += 1;
   }
@@ -72,15 +76,34 @@ Measured measure(std::span<const ScoredLabel> labels) {
   return out;
 }
 
+// The rows tested with the head's own scores, over its classes.
+std::vector<ScoredLabel> own_labels(const RowSet& rows, const std::vector<double>& scores) {
+  std::vector<ScoredLabel> out;
+  for (const std::size_t row : rows.tested()) out.push_back({rows.row_of(scores, row), rows.classes()[row]});
+  return out;
+}
+
+// What costs more at each answer has to earn it.
+bool earns_its_cost(const Measured& cheap, const Measured& dear) {
+  const Difference change = difference(cheap.losses, dear.losses);
+  return change.mean < -2 * change.error && dear.accuracy >= cheap.accuracy;
+}
+
 struct Candidate {
   TriedHead tried;
-  Losses losses;
+  Measured measured;
 };
+
+bool has_few(const RowSet& rows) {
+  return static_cast<double>(rows.row_count()) < kRowsPerOptionFew * static_cast<double>(rows.class_count());
+}
 
 class Search {
  public:
   Search(const RowSet& rows, const ChoiceSettings& settings, HeadChoice& out)
-      : rows_(rows), settings_(settings), out_(out), tested_(rows.tested()) {}
+      : rows_(rows), settings_(settings), out_(out) {
+    few_ = has_few(rows);
+  }
 
   Result<TriedHead> run() {
     const auto single = best_of(1);
@@ -88,7 +111,7 @@ class Search {
     if (!settings_.join_cues || rows_.cue_count() < 2) return single->tried;
     const auto joined = best_of(2);
     if (!joined) return joined.error();
-    return clearly_better(single->losses, joined->losses) ? joined->tried : single->tried;
+    return earns_its_cost(single->measured, joined->measured) ? joined->tried : single->tried;
   }
 
  private:
@@ -104,7 +127,9 @@ class Search {
         here.push_back(std::move(*tried));
       }
       const Candidate& winner = *std::min_element(here.begin(), here.end(), is_better);
-      if (best && !is_better(winner, *best)) continue;
+      // With few rows the first cue is as good a guess as a comparison by chance.
+      const bool better = !best || (few_ ? earns_its_cost(best->measured, winner.measured) : is_better(winner, *best));
+      if (!better) continue;
       best = winner;
       on_best = std::move(here);
     }
@@ -112,7 +137,7 @@ class Search {
     const std::vector<std::size_t> cues = best->tried.cues;
     const HeadFitter fitter = rows_.fitter(cues, settings_.normalise);
     for (const Candidate& first : on_best) {
-      const Difference behind = difference(best->losses, first.losses);
+      const Difference behind = difference(best->measured.losses, first.measured.losses);
       if (behind.mean > 2 * behind.error) continue;
       for (const double regularisation : grid(first.tried.method)) {
         if (regularisation == first.tried.regularisation) continue;
@@ -134,22 +159,23 @@ class Search {
     }
     const auto scores = fitter.leave_one_out(method, regularisation);
     if (!scores) return scores.error();
-    std::vector<ScoredLabel> labels;
-    for (const std::size_t row : tested_) labels.push_back({rows_.row_of(*scores, row), rows_.classes()[row]});
-    Measured measured = measure(labels);
+    Measured measured = measure(own_labels(rows_, *scores));
     out_.tried.push_back({cues, method, regularisation, measured.accuracy, measured.log_loss});
-    return Candidate{out_.tried.back(), std::move(measured.losses)};
+    return Candidate{out_.tried.back(), std::move(measured)};
   }
 
   std::vector<HeadMethod> methods() const {
     if (settings_.method) return {*settings_.method};
+    if (few_) return {HeadMethod::kLda};
     return {HeadMethod::kLda, HeadMethod::kRidge};
   }
   double first_of(HeadMethod method) const {
     if (settings_.regularisation) return *settings_.regularisation;
-    return method == HeadMethod::kLda ? kFirstShrinkage : kFirstLambda;
+    if (method == HeadMethod::kRidge) return kFirstLambda;
+    return few_ ? kFirstShrinkageFew : kFirstShrinkage;
   }
-  static std::span<const double> grid(HeadMethod method) {
+  std::span<const double> grid(HeadMethod method) const {
+    if (few_ && method == HeadMethod::kLda) return kShrinkagesFew;
     return method == HeadMethod::kLda ? std::span<const double>(kShrinkages) : std::span<const double>(kLambdas);
   }
 
@@ -165,7 +191,7 @@ class Search {
   const RowSet& rows_;
   const ChoiceSettings& settings_;
   HeadChoice& out_;
-  std::vector<std::size_t> tested_;
+  bool few_ = false;
 };
 
 TriedHead default_head(const RowSet& rows, const ChoiceSettings& settings) {
@@ -212,34 +238,44 @@ double zero_shot_accuracy(const RowSet& all, std::span<const TeachingRow> rows) 
   return right / static_cast<double>(all.tested().size());
 }
 
-// Scores of the rows left out, by the chosen head; how right they are; and the prior weight.
-Result<double> score_rows(const RowSet& all, std::span<const TeachingRow> rows, const TriedHead& chosen,
-                          const ChoiceSettings& settings, HeadChoice& out) {
-  const double given = settings.prior_weight.value_or(0);
+// How a chosen head goes on to answers.
+struct Use {
+  double sharpness = 1;  // its scores are multiplied by this, so that softmax makes probabilities of them
+  double prior_weight = 0;
+};
+
+// Scores of the rows left out, by the chosen head; how right they are; and how the head is used.
+Result<Use> score_rows(const RowSet& all, std::span<const TeachingRow> rows, const TriedHead& chosen,
+                       const ChoiceSettings& settings, HeadChoice& out) {
+  Use use{chosen.method == HeadMethod::kLda ? kDefaultSharpnessLda : kDefaultSharpnessRidge,
+          settings.prior_weight.value_or(0)};
   out.scores.resize(rows.size());
   out.rows_tested = all.tested().size();
-  if (all.tested().empty()) return given;
-  const auto scores = all.fitter(chosen.cues, settings.normalise).leave_one_out(chosen.method, chosen.regularisation);
+  if (!out.measured && !settings.prior_weight && has_zero_shot_log_probs(rows)) use.prior_weight = kPriorWeightFew;
+  if (all.tested().empty()) return use;
+  auto scores = all.fitter(chosen.cues, settings.normalise).leave_one_out(chosen.method, chosen.regularisation);
   if (!scores) return scores.error();
-  double weight = given;
-  out.scores = joined(all, rows, *scores, given);
+  if (out.measured) use.sharpness = 1 / measure(own_labels(all, *scores)).temperature;
+  for (double& score : *scores) score *= use.sharpness;
+  out.scores = joined(all, rows, *scores, use.prior_weight);
   Measured best = measure(all, rows, out.scores);
   out.accuracy_zero_shot = zero_shot_accuracy(all, rows);
   const bool may_choose = out.measured && !settings.prior_weight && out.accuracy_zero_shot >= 0;
   if (may_choose) {
-    const Losses without = best.losses;
+    const Measured without = best;
     for (const double other : kPriorWeights) {
+      if (has_few(all) && other > kPriorWeightFew) break;
       auto with = joined(all, rows, *scores, other);
       Measured measured = measure(all, rows, with);
-      if (!clearly_better(without, measured.losses) || measured.log_loss >= best.log_loss) continue;
-      weight = other;
+      if (!earns_its_cost(without, measured) || measured.log_loss >= best.log_loss) continue;
+      use.prior_weight = other;
       best = std::move(measured);
       out.scores = std::move(with);
     }
   }
   out.accuracy = best.accuracy;
   out.accuracy_error = std::sqrt(best.accuracy * (1 - best.accuracy) / static_cast<double>(out.rows_tested));
-  return weight;
+  return use;
 }
 
 }  // namespace
@@ -263,6 +299,11 @@ Result<LinearHead> fit_head(std::span<const TeachingRow> rows, const std::vector
   head.options = all.options();
   head.prior_weight = prior_weight;
   return head;
+}
+
+void sharpen(LinearHead& head, double factor) {
+  for (float& weight : head.weights) weight = static_cast<float>(static_cast<double>(weight) * factor);
+  for (float& bias : head.bias) bias = static_cast<float>(static_cast<double>(bias) * factor);
 }
 
 Result<HeadChoice> choose_head(std::span<const TeachingRow> rows, std::size_t option_count,
@@ -291,10 +332,11 @@ Result<HeadChoice> choose_head(std::span<const TeachingRow> rows, std::size_t op
     if (!found) return found.error();
     chosen = std::move(*found);
   }
-  const auto weight = score_rows(all, rows, chosen, settings, out);
-  if (!weight) return weight.error();
-  auto head = fit_head(rows, chosen.cues, chosen.method, chosen.regularisation, *weight, settings.normalise);
+  const auto use = score_rows(all, rows, chosen, settings, out);
+  if (!use) return use.error();
+  auto head = fit_head(rows, chosen.cues, chosen.method, chosen.regularisation, use->prior_weight, settings.normalise);
   if (!head) return head.error();
+  sharpen(*head, use->sharpness);
   out.head = std::move(*head);
   out.cues = chosen.cues;
   return out;

@@ -12,9 +12,10 @@ struct ScoredLabel {
   std::size_t expected = 0;
 };
 
-// Temperatures are looked for in this range; labels that ask for more (all wrong) or less (all right) get its end.
-inline constexpr double kTemperatureMin = 0.02;
-inline constexpr double kTemperatureMax = 50;
+// Temperatures are looked for in this range; labels that ask for more (all wrong) or less (all right) get its
+// end, or the place before it from which on nothing changes in double.
+inline constexpr double kTemperatureMin = 0.001;
+inline constexpr double kTemperatureMax = 1000;
 
 // How many rows' worth of belief says that the scores are right as they are.
 inline constexpr double kTemperaturePrior = 1;

