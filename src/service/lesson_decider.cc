@@ -67,9 +67,15 @@ Result<std::vector<LessonPick>> LessonDecider::pick(const DecisionRequest& reque
   return invalid_argument("lesson", std::move(why));
 }
 
-Result<DecisionReply> LessonDecider::decide_with(const DecisionRequest& request, const std::vector<LessonPick>& given) {
+Result<DecisionReply> LessonDecider::decide_with(const DecisionRequest& request, const std::vector<LessonPick>& picks) {
+  return answer(request, picks, request.receipt);
+}
+
+Result<DecisionReply> LessonDecider::answer(const DecisionRequest& request, const std::vector<LessonPick>& given,
+                                            bool receipt) {
   std::vector<LessonPick> picks = given;
   DecisionRequest prepared = request;
+  prepared.receipt = receipt;
   prepared.lesson = "auto";
   prepared.calibrated = false;
   prepared.layout = layout_of(request, picks);
@@ -104,8 +110,10 @@ Result<DecisionReply> LessonDecider::decide_with(const DecisionRequest& request,
 Result<DecisionReply> LessonDecider::decide(const DecisionRequest& request) {
   const Result<std::vector<LessonPick>> picks = pick(request);
   if (!picks.ok()) return picks.error();
-  Result<DecisionReply> reply = decide_with(request, *picks);
-  if (reply.ok() && watcher_) watcher_({.request = request, .picks = *picks, .reply = *reply});
+  Result<DecisionReply> reply = answer(request, *picks, request.receipt || watcher_);
+  if (!reply.ok()) return reply;
+  if (watcher_) watcher_({.request = request, .picks = *picks, .reply = *reply});
+  if (!request.receipt) reply->receipt.reset();
   return reply;
 }
 

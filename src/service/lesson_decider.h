@@ -11,8 +11,9 @@
 
 namespace assay::service {
 
-// What became of a request, for whoever keeps a record: called on the caller's thread, before decide() returns. It may
-// set the reply's decision_id and nothing else. Must not throw.
+// What became of a request, for whoever keeps a record: called on the caller's thread, before decide() returns. The
+// reply has a receipt where the inner decider gives any, also when the request asked for none. It may set the reply's
+// decision_id and nothing else. Must not throw.
 struct DecidedRequest {
   const DecisionRequest& request;
   const std::vector<LessonPick>& picks;  // one for each question
@@ -41,6 +42,7 @@ class LessonDecider final : public Decider {
 
  private:
   Result<std::vector<LessonPick>> pick(const DecisionRequest& request) const;
+  Result<DecisionReply> answer(const DecisionRequest& request, const std::vector<LessonPick>& given, bool receipt);
 
   const std::unique_ptr<Decider> inner_;
   const LessonBook& book_;

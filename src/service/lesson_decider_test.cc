@@ -83,6 +83,26 @@ TEST_F(LessonDeciderTest, AskingForMoreDoesNotMoveTheAnswer) {
   EXPECT_EQ(early, std::vector<double>{plain->answers[0].options[1].probability});
 }
 
+TEST_F(LessonDeciderTest, WhoeverKeepsARecordGetsAReceiptThatTheCallerDidNotAskFor) {
+  ASSERT_TRUE(book_->add(testing::small_lesson(), false).ok());
+  std::vector<Receipt> kept;
+  LessonDecider decider = make([&kept](const DecidedRequest& decided) {
+    ASSERT_TRUE(decided.reply.receipt.has_value());
+    kept.push_back(*decided.reply.receipt);
+    decided.reply.decision_id = "d-1";
+  });
+  const Result<DecisionReply> plain = decider.decide(request());
+  DecisionRequest asked = request();
+  asked.receipt = true;
+  const Result<DecisionReply> receipted = decider.decide(asked);
+  ASSERT_TRUE(plain.ok() && receipted.ok());
+  EXPECT_FALSE(plain->receipt.has_value());
+  EXPECT_EQ(plain->decision_id, "d-1");
+  ASSERT_EQ(kept.size(), 2u);
+  EXPECT_TRUE(kept[0] == kept[1]);
+  EXPECT_TRUE(kept[0] == *receipted->receipt);
+}
+
 TEST_F(LessonDeciderTest, ACalibrationIsForAnyQuestionOfItsKind) {
   Lesson lesson = testing::small_lesson("general");
   lesson.question = std::nullopt;

@@ -152,15 +152,8 @@ Result<Value> LessonOffice::health(const std::string& name) const {
 }
 
 std::vector<Result<FeedbackResult>> LessonOffice::feedback(const std::vector<Feedback>& list) {
-  std::vector<Result<FeedbackResult>> out;
-  for (const Feedback& feedback : list) {
-    if (store_) {
-      out.push_back(store_->add_feedback(feedback));
-    } else {
-      out.emplace_back(no_decisions());
-    }
-  }
-  return out;
+  if (store_) return store_->add_feedback(list);
+  return std::vector<Result<FeedbackResult>>(list.size(), no_decisions());
 }
 
 DeskStats LessonOffice::stats() const {

@@ -22,7 +22,7 @@ TEST(DecisionLine, HoldsWhatVerifyReads) {
   const std::string expected =
       R"({"id": "d1", "time": "2023-11-14T22:13:20.123Z", "request": {"decision": {"id": "q1", "state": {"text": "café"}, )"
       R"("question": "What does the customer want?", "type": "choice", "options": [{"id": "refund", "description": )"
-      R"("Wants money back"}, {"id": "info"}]}, "x_readout": "letters", "x_layout": "state_first"}, "receipt": )";
+      R"("Wants money back"}, {"id": "info"}]}, "x_readout": "letters", "x_layout": "state_first", "x_lesson": "none"}, "receipt": )";
   const Result<std::string> line = decision_line(record);
   ASSERT_TRUE(line.ok());
   EXPECT_EQ(line->substr(0, expected.size()), expected);
@@ -47,8 +47,21 @@ TEST(DecisionLine, SeveralQuestionsAreOneRequest) {
   EXPECT_NE(line.find(R"("decisions": [{"id": "q1", "state": "s", )"), std::string::npos);
   EXPECT_NE(line.find(R"({"id": "q2", "state": "s", )"), std::string::npos);
   EXPECT_NE(line.find(R"("x_min_confidence": 0.5, "x_permute": 2})"), std::string::npos);
-  EXPECT_NE(line.find(R"(], "x_readout": "auto", "x_layout": "state_first", "x_allowed_mass": false})"),
-            std::string::npos);
+  EXPECT_NE(
+      line.find(R"(], "x_readout": "auto", "x_layout": "state_first", "x_lesson": "none", "x_allowed_mass": false})"),
+      std::string::npos);
+}
+
+TEST(DecisionLine, TheLessonThatAnsweredIsAskedAgain) {
+  DecisionRecord record = plain_record("d1");
+  record.answers[0].readout = Readout::kTaught;
+  EXPECT_NE(decision_line(record).value().find(R"("x_readout": "auto")"), std::string::npos);
+  record.readout = Readout::kLetters;
+  EXPECT_NE(decision_line(record).value().find(R"("x_readout": "letters")"), std::string::npos);
+  record.answers[0].lesson.used = LessonUse{.name = "refunds", .version = 3, .sha256 = "ab", .taught = true};
+  EXPECT_NE(decision_line(record).value().find(R"("x_lesson": "refunds"})"), std::string::npos);
+  record.answers.push_back(plain_answer("q2"));
+  EXPECT_EQ(decision_line(record).value().find("x_lesson"), std::string::npos);
 }
 
 TEST(DecisionLine, WithoutTextsThereIsNoRequest) {

@@ -37,6 +37,9 @@ AnswerRecord answer_record(const Question& question, const Answer& answer) {
   return out;
 }
 
+// Where the model's file was not hashed, a receipt vouches for nothing.
+bool is_whole(const std::optional<Receipt>& receipt) { return receipt && !receipt->model.empty(); }
+
 std::size_t bytes_of(const AnswerRecord& answer) {
   std::size_t bytes = sizeof(AnswerRecord) + answer.question_id.size() + answer.question.size();
   for (const Option& option : answer.options) {
@@ -65,8 +68,9 @@ std::string question_fingerprint(const std::string& text, QuestionType type, con
 DecisionRecord record_of(const DecisionRequest& request, const DecisionReply& reply) {
   ASSAY_ASSERT(request.questions.size() == reply.answers.size());
   DecisionRecord out{.state = to_json_text(request.state),
+                     .readout = request.readout,
                      .allowed_mass = request.allowed_mass || request.explain,
-                     .receipt = reply.receipt,
+                     .receipt = is_whole(reply.receipt) ? reply.receipt : std::nullopt,
                      .answers = {}};
   for (std::size_t i = 0; i < reply.answers.size(); i++) {
     out.answers.push_back(answer_record(request.questions[i], reply.answers[i]));
