@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
   using assay::server::HttpServer;
   const int threads = argc > 1 ? std::atoi(argv[1]) : 64;
   const assay::Result<std::unique_ptr<HttpServer>> server =
-      HttpServer::open({.host = "127.0.0.1", .port = 0, .threads = threads});
+      HttpServer::open({.hosts = {"127.0.0.1"}, .port = 0, .threads = threads});
   if (!server.ok()) {
     std::cerr << "overhead_server: " << server.error().message << "\n";
     return 1;

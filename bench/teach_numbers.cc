@@ -247,7 +247,8 @@ void run_risk(Decider& decider, const Task& task, std::size_t splits, std::size_
                             .answered = 0,
                             .right = outcome.predicted == outcome.expected};
     };
-    for (std::size_t i = 0; i < places.size() / 2; i++) rows.push_back(row_of(places[i]));
+    const std::size_t half = places.size() / 2;
+    for (std::size_t i = 0; i < half; i++) rows.push_back(row_of(places[i]));
     const Result<std::vector<Threshold>> thresholds =
         teach::find_thresholds(rows, {.risk = 0.05, .level = 0.9, .by_option = false, .options = {}});
     if (!thresholds.ok()) give_up(thresholds.error().message);
@@ -255,7 +256,7 @@ void run_risk(Decider& decider, const Task& task, std::size_t splits, std::size_
     found++;
     std::size_t acted = 0;
     std::size_t wrong = 0;
-    for (std::size_t i = places.size() / 2; i < places.size(); i++) {
+    for (std::size_t i = half; i < places.size(); i++) {
       const teach::RiskRow row = row_of(places[i]);
       if (row.confidence < *thresholds->front().value) continue;
       acted++;
@@ -264,7 +265,7 @@ void run_risk(Decider& decider, const Task& task, std::size_t splits, std::size_
     const double rate = acted == 0 ? 0 : static_cast<double>(wrong) / static_cast<double>(acted);
     violated += rate > 0.05 ? 1 : 0;
     error += rate;
-    coverage += static_cast<double>(acted) / static_cast<double>(places.size() - places.size() / 2);
+    coverage += static_cast<double>(acted) / static_cast<double>(places.size() - half);
   }
   const auto mean = [&](double sum) { return found == 0 ? 0 : sum / static_cast<double>(found); };
   std::cout << Json({{"splits", splits},

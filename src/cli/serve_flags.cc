@@ -69,9 +69,9 @@ void add_container_options(std::vector<OptionSpec>& out, ServeFlags& flags) {
 
 void add_lesson_options(std::vector<OptionSpec>& out, ServeFlags& flags) {
   out.push_back(lessons_option(flags.model));
-  out.push_back(as_file(text_option("decisions", "FILE",
-                                    "Where decisions and feedback are kept; default with --lessons: DIR/decisions.sqlite",
-                                    &flags.decisions)));
+  out.push_back(as_file(text_option(
+      "decisions", "FILE", "Where decisions and feedback are kept; default with --lessons: DIR/decisions.sqlite",
+      &flags.decisions)));
   out.push_back(choice_option("keep-decisions",
                               "What of decisions is kept where lessons or --decisions are given: numbers and hashes "
                               "alone, or states and questions, too, which teaching from feedback needs",

@@ -37,7 +37,7 @@ const char* readout_name(Readout readout) {
 
 std::optional<Readout> readout_from_name(std::string_view name) {
   constexpr std::array kReadouts = {Readout::kAuto, Readout::kLetters, Readout::kText, Readout::kHead,
-                                  Readout::kTaught};
+                                    Readout::kTaught};
   for (const Readout readout : kReadouts) {
     if (name == readout_name(readout)) return readout;
   }

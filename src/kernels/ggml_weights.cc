@@ -215,7 +215,7 @@ void place_in(const Work& work, std::byte* region) {
     work.entries[i]->packed = PackedWeights::in(shape_of(*work.entries[i]->tensor), region + work.offsets[i]);
 }
 
-void keep(const Work& work, std::shared_ptr<const PackedRegion> region) {
+void keep(const Work& work, const std::shared_ptr<const PackedRegion>& region) {
   place_in(work, region->data());
   for (Entry* entry : work.entries) entry->has_copy = true;
   for (Buffer* buffer : work.buffers) buffer->regions.push_back(region);

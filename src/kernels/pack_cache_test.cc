@@ -33,13 +33,14 @@ Bytes random_bytes(std::size_t count, std::uint32_t seed) {
 }
 
 class PackCacheTest : public ::testing::Test {
- protected:
+ public:
   PackCacheTest() : folder_(fs::temp_directory_path() / ("assay-pack-cache-" + std::to_string(getpid()))) {
     fs::remove_all(folder_);
     file_ = {.dir = (folder_ / "deep").string(), .identity = "model, build"};
   }
   ~PackCacheTest() override { fs::remove_all(folder_); }
 
+ protected:
   // Nothing when the file is refused; then fault_ says why.
   bool holds(const Bytes& weights) {
     PackCacheRead read = read_pack_cache(file_, weights.size(), 2);

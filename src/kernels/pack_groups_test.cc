@@ -27,6 +27,8 @@ struct Packed {
   }
 };
 
+std::size_t size_of(std::int32_t number) { return static_cast<std::size_t>(number); }
+
 struct Case {
   std::int32_t rows = 16;
   std::int32_t group = 32;
@@ -39,8 +41,8 @@ struct Case {
 constexpr std::size_t kGap = 5;
 
 Packed pack(PackGroups packer, const Case& c, const std::vector<float>& weights) {
-  const auto count = static_cast<std::size_t>(c.group * c.groups);
-  const auto scales = static_cast<std::size_t>(c.groups * kPanelColumns);
+  const auto count = size_of(c.group) * size_of(c.groups);
+  const auto scales = size_of(c.groups) * size_of(kPanelColumns);
   Packed out{.values = std::vector<std::uint8_t>(count * kPanelColumns, 7),
              .scales = std::vector<float>(scales, 7.0F),
              .mins = std::vector<float>(c.mins ? scales : 0, 7.0F)};
@@ -59,7 +61,7 @@ Packed pack(PackGroups packer, const Case& c, const std::vector<float>& weights)
 std::vector<float> random_weights(const Case& c, std::uint32_t seed) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal(0.1F, 1);
-  std::vector<float> out(static_cast<std::size_t>(c.rows) * (static_cast<std::size_t>(c.group * c.groups) + kGap));
+  std::vector<float> out(static_cast<std::size_t>(c.rows) * (size_of(c.group) * size_of(c.groups) + kGap));
   for (float& x : out) x = normal(random);
   return out;
 }
@@ -121,8 +123,8 @@ TEST(PackGroups, WhatIsUnpackedIsCloseToWhatWasPacked) {
     const std::int32_t depth = c.group * c.groups;
     for (std::int32_t column = 0; column < kPanelColumns; column++) {
       for (std::int32_t k = 0; k < depth; k++) {
-        const auto place = static_cast<std::size_t>(k / 4 * 4 * kPanelColumns + column * 4 + k % 4);
-        const auto scale_place = static_cast<std::size_t>(k / c.group * kPanelColumns + column);
+        const auto place = size_of(k / 4) * 4 * size_of(kPanelColumns) + size_of(column) * 4 + size_of(k % 4);
+        const auto scale_place = size_of(k / c.group) * size_of(kPanelColumns) + size_of(column);
         const float scale = packed.scales[scale_place];
         const float min = c.mins ? packed.mins[scale_place] * -128.0F : 0.0F;
         const float value = scale * (static_cast<float>(packed.values[place]) - 128.0F) + min;

@@ -1,5 +1,6 @@
 #include "service/cue_states.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "decision/prompt.h"
@@ -22,12 +23,10 @@ Result<CueStates> read_cue_states(Decider& decider, const Question& question, co
   const Status done =
       ask_all(decider, readings.size(), options.requests_at_once, request_of, where, take, "reading", options.progress);
   if (!done.ok()) return done.error();
-  for (std::size_t i = 0; i < out.size(); i++) {
-    for (const std::vector<float>& state : out[i]) {
-      if (state.empty())
-        return Error{ErrorCode::kUnsupportedModel, "This model gives no hidden states, so it cannot be taught.",
-                     "model"};
-    }
+  for (const std::vector<std::vector<float>>& states : out) {
+    const bool none = std::any_of(states.begin(), states.end(), [](const auto& state) { return state.empty(); });
+    if (none || states.size() != cues.size())
+      return Error{ErrorCode::kUnsupportedModel, "This model gives no hidden states, so it cannot be taught.", "model"};
   }
   return out;
 }

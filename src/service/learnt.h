@@ -1,5 +1,6 @@
 #pragma once
-// What learn_calibration() and learn_lesson() have in common behind the asking: the lesson's head data, thresholds, totals.
+// What learn_calibration() and learn_lesson() have in common behind the asking: the lesson's head data, thresholds,
+// totals.
 
 #include <span>
 #include <vector>

@@ -21,7 +21,8 @@ std::vector<double> scores_of(const Answer& answer) {
 }
 
 // The head's scores in the place of the answer's.
-Status answer_by_head(const LessonPick& pick, bool scored, std::vector<std::vector<float>> states, Answer& answer) {
+Status answer_by_head(const LessonPick& pick, bool scored, const std::vector<std::vector<float>>& states,
+                      Answer& answer) {
   const LinearHead& head = *pick.lesson->lesson.head;
   std::vector<float> x;
   for (const std::vector<float>& state : states) x.insert(x.end(), state.begin(), state.end());
@@ -87,11 +88,11 @@ Status apply_lesson(const LessonPick& pick, const Question& question, Answer& an
   if (taught) {
     // The caller's own cues stand first.
     const auto own = static_cast<std::ptrdiff_t>(question.cues.size());
-    std::vector<std::vector<float>> states(answer.cue_states.begin() + own, answer.cue_states.end());
+    const std::vector<std::vector<float>> states(answer.cue_states.begin() + own, answer.cue_states.end());
     answer.cue_states.resize(question.cues.size());
     Question prepared = question;
     prepare_question(pick, false, prepared);
-    if (Status headed = answer_by_head(pick, prepared.scored, std::move(states), answer); !headed.ok()) return headed;
+    if (Status headed = answer_by_head(pick, prepared.scored, states, answer); !headed.ok()) return headed;
   }
   const Result<bool> calibrated = calibrate(lesson, question, answer);
   if (!calibrated.ok()) return calibrated.error();

@@ -78,14 +78,14 @@ void set_pointers(const std::string& folder, LessonShelf& shelf) {
     lesson.active = lesson.versions.rbegin()->first;
     const std::string base = (fs::path(folder) / name).string();
     const std::optional<std::int32_t> active = read_pointer(base + ".active");
-    if (active && lesson.versions.count(*active) > 0) {
+    if (active && lesson.versions.contains(*active)) {
       lesson.active = *active;
     } else if (active) {
       shelf.problems.push_back("'" + base + ".active' names version " + std::to_string(*active) +
                                ", which is not there; version " + std::to_string(lesson.active) + " is used");
     }
     const std::optional<std::int32_t> shadow = read_pointer(base + ".shadow");
-    if (shadow && *shadow != lesson.active && lesson.versions.count(*shadow) > 0) lesson.shadow = shadow;
+    if (shadow && *shadow != lesson.active && lesson.versions.contains(*shadow)) lesson.shadow = shadow;
   }
 }
 
@@ -215,7 +215,7 @@ Status LessonBook::set_shadow(const std::string& name, std::optional<std::int32_
   const std::shared_ptr<const LessonShelf> now = shelf();
   const auto known = now->lessons.find(name);
   if (known == now->lessons.end()) return no_lesson(name);
-  if (version && known->second.versions.count(*version) == 0)
+  if (version && !known->second.versions.contains(*version))
     return Error{ErrorCode::kNotFound, "Lesson \"" + name + "\" has no version " + std::to_string(*version) + ".",
                  "version"};
   if (Status written = write_pointer(name, ".shadow", version); !written.ok()) return written;

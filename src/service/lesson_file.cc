@@ -100,7 +100,7 @@ class Reader {
   // REQUIRES: last. Members that nobody asked for are refused: they would be a newer version's or a slip.
   void end() const {
     for (const auto& [key, value] : json_.items()) {
-      if (seen_.count(key) == 0) fail(at(key.c_str()), "is no member of a lesson that this version knows");
+      if (!seen_.contains(key)) fail(at(key.c_str()), "is no member of a lesson that this version knows");
     }
   }
 

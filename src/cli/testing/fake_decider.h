@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,7 +17,7 @@
 
 namespace assay::cli {
 
-// Not thread-safe.
+// decide() may be called by several threads; all else by one at a time.
 class FakeDecider final : public Decider {
  public:
   // Probabilities for one question; they must sum to 1. Default: the first option whose id occurs in the state gets
@@ -34,6 +35,7 @@ class FakeDecider final : public Decider {
   double compute_ms = 10;
 
   Result<DecisionReply> decide(const DecisionRequest& request) override {
+    const std::lock_guard<std::mutex> lock(*mutex_);
     seen.push_back(request);
     before_answer();
     if (const Status status = check(request); !status.ok()) return status.error();
@@ -79,6 +81,8 @@ class FakeDecider final : public Decider {
   }
 
  private:
+  std::shared_ptr<std::mutex> mutex_ = std::make_shared<std::mutex>();  // of all copies
+
   Answer answer(const DecisionRequest& request, const Question& question) const {
     Answer out;
     out.question_id = question.id;

