@@ -40,6 +40,31 @@ void put_row(LabelledQuestion row, std::vector<LabelledQuestion>& rows) {
   }
 }
 
+// What people said of one question as it is kept.
+Status add_feedback_rows(store::DecisionStore& store, const std::string& fingerprint, const Question& question,
+                         const std::function<Result<Value>(const std::string&)>& parse_json,
+                         std::vector<LabelledQuestion>& rows) {
+  const store::AnswerFilter filter{.fingerprint = fingerprint, .labelled_only = true};
+  std::optional<std::int64_t> after;
+  while (true) {
+    const Result<std::vector<store::AnswerRow>> page = store.answers(filter, after, kPageRows);
+    if (!page.ok()) return page.error();
+    for (const store::AnswerRow& row : *page) {
+      if (row.state.empty() || !row.answer.label) continue;
+      Result<Value> state = parse_json(row.state);
+      const std::optional<std::size_t> place = place_of(question, row.answer.options[row.answer.label->option].id);
+      if (!state.ok() || !place) continue;
+      put_row({.state = std::move(state).value(),
+               .question = question,
+               .expected = *place,
+               .where = "decision " + row.decision_id},
+              rows);
+    }
+    if (page->size() < kPageRows) return {};
+    after = page->back().place;
+  }
+}
+
 }  // namespace
 
 Result<std::vector<LabelledQuestion>> LessonOffice::labelled_rows(const Lesson& lesson) const {
@@ -59,25 +84,15 @@ Result<std::vector<LabelledQuestion>> LessonOffice::labelled_rows(const Lesson& 
     if (!place) return invalid_argument("name", where + ": \"" + *expected->string() + "\" is no option.");
     put_row({.state = *state, .question = question, .expected = *place, .where = where}, rows);
   }
-  const store::AnswerFilter filter{
-      .fingerprint = store::question_fingerprint(question.text, question.type, question.options),
-      .labelled_only = true};
-  std::optional<std::int64_t> after;
-  while (true) {
-    const Result<std::vector<store::AnswerRow>> page = store_->answers(filter, after, kPageRows);
-    if (!page.ok()) return page.error();
-    for (const store::AnswerRow& row : *page) {
-      if (row.state.empty() || !row.answer.label) continue;
-      Result<Value> state = options_.parse_json(row.state);
-      if (!state.ok()) continue;
-      put_row({.state = std::move(state).value(),
-               .question = question,
-               .expected = row.answer.label->option,
-               .where = "decision " + row.decision_id},
-              rows);
-    }
-    if (page->size() < kPageRows) break;
-    after = page->back().place;
+  const Result<std::vector<store::QuestionCount>> asked = store_->questions();
+  if (!asked.ok()) return asked.error();
+  const std::string wanted = question_fingerprint(question);
+  for (const store::QuestionCount& kept : *asked) {
+    // The same options in another order are the same question to a lesson, and another to the store.
+    const Question same{.id = "q", .text = kept.question, .type = kept.type, .options = kept.options};
+    if (kept.labelled == 0 || question_fingerprint(same) != wanted) continue;
+    if (Status read = add_feedback_rows(*store_, kept.fingerprint, question, options_.parse_json, rows); !read.ok())
+      return read.error();
   }
   return rows;
 }

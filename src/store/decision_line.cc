@@ -51,13 +51,23 @@ std::string question_text(const DecisionRecord& record, std::size_t index) {
   return out + "}";
 }
 
-// What the answers were read with, where it is the same for all; a decision head answers where nothing was asked for.
+// What the answers were read with, where it is the same for all and can be asked for by name; else what was asked for.
 Readout readout_of(const DecisionRecord& record) {
   const Readout first = record.answers.front().readout;
-  for (const AnswerRecord& answer : record.answers) {
-    if (answer.readout != first) return Readout::kAuto;
-  }
-  return first == Readout::kHead || first == Readout::kTaught ? Readout::kAuto : first;
+  const bool same = std::all_of(record.answers.begin(), record.answers.end(),
+                                [first](const AnswerRecord& answer) { return answer.readout == first; });
+  const bool has_name = first == Readout::kLetters || first == Readout::kText;
+  if (same && has_name) return first;
+  return record.readout == Readout::kHead ? Readout::kAuto : record.readout;
+}
+
+// Which lesson is to answer again: that of all answers, or none; nothing where they differ.
+std::optional<std::string> lesson_of(const DecisionRecord& record) {
+  const auto name = [](const AnswerRecord& answer) { return answer.lesson.used ? answer.lesson.used->name : "none"; };
+  const std::string first = name(record.answers.front());
+  const bool same = std::all_of(record.answers.begin(), record.answers.end(),
+                                [&](const AnswerRecord& answer) { return name(answer) == first; });
+  return same ? std::optional<std::string>(first) : std::nullopt;
 }
 
 // Which lesson is to answer again: that of all answers, or none; nothing where they differ.

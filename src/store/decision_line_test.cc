@@ -54,6 +54,10 @@ TEST(DecisionLine, SeveralQuestionsAreOneRequest) {
 
 TEST(DecisionLine, TheLessonThatAnsweredIsAskedAgain) {
   DecisionRecord record = plain_record("d1");
+  record.answers[0].readout = Readout::kTaught;
+  EXPECT_NE(decision_line(record).value().find(R"("x_readout": "auto")"), std::string::npos);
+  record.readout = Readout::kLetters;
+  EXPECT_NE(decision_line(record).value().find(R"("x_readout": "letters")"), std::string::npos);
   record.answers[0].lesson.used = LessonUse{.name = "refunds", .version = 3, .sha256 = "ab", .taught = true};
   EXPECT_NE(decision_line(record).value().find(R"("x_lesson": "refunds"})"), std::string::npos);
   record.answers.push_back(plain_answer("q2"));

@@ -11,13 +11,16 @@ namespace {
 
 constexpr const char* kDecisionColumns =
     "n, id, time_ms, state_sha256, state, allowed_mass, receipt_model, receipt_build, receipt_settings, "
-    "receipt_tokens, receipt_scores";
+    "receipt_tokens, receipt_scores, readout";
 
-DecisionRecord decision_of(const Query& query) {
+Result<DecisionRecord> decision_of(const Database& database, const Query& query) {
+  const std::optional<Readout> readout = readout_from_name(query.text(11));
+  if (!readout) return damaged(database, "a readout is unknown");
   DecisionRecord out{.id = query.text(1),
                      .time_ms = query.integer(2),
                      .state = query.text(4),
                      .state_sha256 = query.text(3),
+                     .readout = *readout,
                      .allowed_mass = query.integer(5) != 0,
                      .receipt = std::nullopt,
                      .answers = {}};
@@ -102,10 +105,11 @@ Result<std::optional<DecisionRecord>> find_decision(Database& database, const st
   const Result<bool> row = query.bind_text(1, id).next();
   if (!row.ok()) return row.error();
   if (!*row) return std::optional<DecisionRecord>();
-  DecisionRecord out = decision_of(query);
+  Result<DecisionRecord> out = decision_of(database, query);
+  if (!out.ok()) return out.error();
   ChoiceReader choices(database);
-  if (Status read = read_answers(database, query.integer(0), choices, out); !read.ok()) return read.error();
-  return std::optional<DecisionRecord>(std::move(out));
+  if (Status read = read_answers(database, query.integer(0), choices, *out); !read.ok()) return read.error();
+  return std::optional<DecisionRecord>(std::move(out).value());
 }
 
 Result<std::vector<AnswerRow>> answer_rows(Database& database, const AnswerFilter& filter,
@@ -147,9 +151,10 @@ Result<std::vector<std::pair<std::int64_t, DecisionRecord>>> decisions_after(Dat
     const Result<bool> row = query.next();
     if (!row.ok()) return row.error();
     if (!*row) return out;
-    DecisionRecord record = decision_of(query);
-    if (Status read = read_answers(database, query.integer(0), choices, record); !read.ok()) return read.error();
-    out.emplace_back(query.integer(0), std::move(record));
+    Result<DecisionRecord> record = decision_of(database, query);
+    if (!record.ok()) return record.error();
+    if (Status read = read_answers(database, query.integer(0), choices, *record); !read.ok()) return read.error();
+    out.emplace_back(query.integer(0), std::move(record).value());
   }
 }
 

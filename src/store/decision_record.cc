@@ -68,6 +68,7 @@ std::string question_fingerprint(const std::string& text, QuestionType type, con
 DecisionRecord record_of(const DecisionRequest& request, const DecisionReply& reply) {
   ASSAY_ASSERT(request.questions.size() == reply.answers.size());
   DecisionRecord out{.state = to_json_text(request.state),
+                     .readout = request.readout,
                      .allowed_mass = request.allowed_mass || request.explain,
                      .receipt = is_whole(reply.receipt) ? reply.receipt : std::nullopt,
                      .answers = {}};

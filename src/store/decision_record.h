@@ -73,10 +73,11 @@ struct AnswerRecord {
 
 struct DecisionRecord {
   std::string id;
-  std::int64_t time_ms = 0;  // Unix time of the answer
-  std::string state;         // as JSON text; empty when it was read and texts are not kept
-  std::string state_sha256;  // of that text; filled when it is read
-  bool allowed_mass = true;  // DecisionRequest::allowed_mass or explain: it moves the last digits
+  std::int64_t time_ms = 0;          // Unix time of the answer
+  std::string state;                 // as JSON text; empty when it was read and texts are not kept
+  std::string state_sha256;          // of that text; filled when it is read
+  Readout readout = Readout::kAuto;  // DecisionRequest::readout
+  bool allowed_mass = true;          // DecisionRequest::allowed_mass or explain: it moves the last digits
   std::optional<Receipt> receipt;
   std::vector<AnswerRecord> answers;
 };

@@ -223,13 +223,15 @@ Status insert_answers(Database& database, std::int64_t decision, const DecisionR
 
 Result<bool> insert_decision(Database& database, const DecisionRecord& record, Keep keep) {
   {
-    Query query(database,
-                "INSERT INTO decision(id, time_ms, state_sha256, state, allowed_mass, receipt_model, receipt_build, "
-                "receipt_settings, receipt_tokens, receipt_scores) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) "
-                "ON CONFLICT(id) DO NOTHING");
+    Query query(
+        database,
+        "INSERT INTO decision(id, time_ms, state_sha256, state, allowed_mass, receipt_model, receipt_build, "
+        "receipt_settings, receipt_tokens, receipt_scores, readout) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, "
+        "?11) "
+        "ON CONFLICT(id) DO NOTHING");
     query.bind_text(1, record.id).bind_integer(2, record.time_ms).bind_text(3, sha256_hex(record.state));
     if (keep == Keep::kTexts) query.bind_text(4, record.state);
-    query.bind_integer(5, record.allowed_mass ? 1 : 0);
+    query.bind_integer(5, record.allowed_mass ? 1 : 0).bind_text(11, readout_name(record.readout));
     if (record.receipt) {
       query.bind_text(6, record.receipt->model).bind_text(7, record.receipt->build);
       query.bind_text(8, record.receipt->settings).bind_text(9, record.receipt->tokens);

@@ -23,6 +23,7 @@ TEST_F(DecisionStoreTest, GivesBackWhatWasRecorded) {
   DecisionStore& store = open();
   DecisionRecord record = plain_record("d1", R"({"a": 123456789012345678901234567890})");
   record.allowed_mass = false;
+  record.readout = Readout::kText;
   AnswerRecord& answer = record.answers.front();
   answer.calibrated = true;
   answer.abstained = true;
@@ -48,6 +49,7 @@ TEST_F(DecisionStoreTest, GivesBackWhatWasRecorded) {
   EXPECT_EQ(out.state_sha256, sha256_hex(record.state));
   EXPECT_EQ(out.time_ms, record.time_ms);
   EXPECT_FALSE(out.allowed_mass);
+  EXPECT_EQ(out.readout, Readout::kText);
   EXPECT_TRUE(out.receipt == record.receipt);
   ASSERT_EQ(out.answers.size(), 1u);
   const AnswerRecord& read = out.answers.front();

@@ -18,6 +18,7 @@ CREATE TABLE decision(
   labelled INTEGER NOT NULL DEFAULT 0,
   state_sha256 TEXT NOT NULL,
   state TEXT,
+  readout TEXT NOT NULL,
   allowed_mass INTEGER NOT NULL,
   receipt_model TEXT,
   receipt_build TEXT,

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 import threading
 import unittest
 
@@ -158,8 +159,44 @@ class Examples(unittest.TestCase):
         one = self.text("judge", "Why?", "I do not know.")
         self.assertRegex(one, r"^ \d\.\d  I do not know\.\n$")
 
+    def test_feedback_asks_learns_and_says_so(self):
+        lines = self.text_with_lessons("feedback").splitlines()
+        found = [re.match(r"^(act|ask)  ([01]\.\d\d) (refund|cancel|info) + (.+)$", line) for line in lines[:-1]]
+        self.assertEqual(len(found), 6)
+        self.assertTrue(all(found), lines)
+        self.assertRegex(lines[-1], r"^the next version knows 30 labels and is right about [01]\.\d\d of those ")
+
+    def text_with_lessons(self, name):
+        """As text(), each language on a server of its own with the lesson of the example's README."""
+        out = []
+        for language in LANGUAGES:
+            with self.subTest(example=name, language=language), tempfile.TemporaryDirectory() as folder:
+                LANGUAGES[language]()
+                made = harness.run("teach", os.path.join(EXAMPLES, name, "labelled.jsonl"), "--name", "wishes",
+                                   "--lessons", folder, "--keep-rows", "--risk", "0.2", "--zero-shot-rows", "0",
+                                   "--no-curve", "-m", harness.default_model())
+                self.assertEqual(made.returncode, 0, made.stderr)
+                server = harness.default_server("--chat", "off", "--lessons", folder, "--keep-decisions", "texts")
+                try:
+                    done = run_example(name, language, url=f"http://127.0.0.1:{server.port}")
+                finally:
+                    server.stop()
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                out.append(done.stdout)
+        if not out:
+            self.skipTest("none of the languages can run here")
+        self.assertEqual(set(out), {out[0]}, "the languages differ")
+        return out[0]
+
+    def test_feedback_says_when_nothing_is_kept(self):
+        for language in LANGUAGES:
+            with self.subTest(language=language):
+                done = run_example("feedback", language)
+                self.assertEqual(done.returncode, 1, done.stdout)
+                self.assertIn("no answer: ", done.stderr)
+
     def test_all_but_the_gate_fail_without_a_server(self):
-        for name in ("router", "form", "judge"):
+        for name in ("router", "form", "judge", "feedback"):
             for language in LANGUAGES:
                 with self.subTest(example=name, language=language):
                     done = run_example(name, language, url="http://127.0.0.1:1")
