@@ -70,15 +70,6 @@ std::optional<std::string> lesson_of(const DecisionRecord& record) {
   return same ? std::optional<std::string>(first) : std::nullopt;
 }
 
-// Which lesson is to answer again: that of all answers, or none; nothing where they differ.
-std::optional<std::string> lesson_of(const DecisionRecord& record) {
-  const auto name = [](const AnswerRecord& answer) { return answer.lesson.used ? answer.lesson.used->name : "none"; };
-  const std::string first = name(record.answers.front());
-  const bool same = std::all_of(record.answers.begin(), record.answers.end(),
-                                [&](const AnswerRecord& answer) { return name(answer) == first; });
-  return same ? std::optional<std::string>(first) : std::nullopt;
-}
-
 std::string request_text(const DecisionRecord& record) {
   std::string out = "{";
   if (record.answers.size() == 1) {
