@@ -18,7 +18,6 @@ TEST(DecisionLine, HoldsWhatVerifyReads) {
   record.state_sha256 = std::string(64, 'b');
   record.answers[0].fingerprint = std::string(64, 'c');
   record.answers[0].label = Label{.option = 1, .note = "by phone", .time_ms = 0, .corrections = 2};
-  const std::string sha = "\"" + std::string(64, '1') + "\"";
   const std::string expected =
       R"({"id": "d1", "time": "2023-11-14T22:13:20.123Z", "request": {"decision": {"id": "q1", "state": {"text": "café"}, )"
       R"("question": "What does the customer want?", "type": "choice", "options": [{"id": "refund", "description": )"
