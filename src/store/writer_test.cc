@@ -39,8 +39,8 @@ TEST_F(WriterTest, RemovesWhatIsTooOldWithItsFeedback) {
   store.record(plain_record("d1"));
   ASSERT_TRUE(store.add_feedback({.decision_id = "d1", .question_id = "", .option = "info", .note = ""}).ok());
   EXPECT_TRUE(store.find("d1").value().has_value());
-  now_ms += 1001;
   store.close();
+  now_ms += 1001;
   DecisionStore& again = open();  // looks when it starts
   again.close();
   EXPECT_EQ(again.stats().writer.expired, 1u);
