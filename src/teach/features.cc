@@ -8,7 +8,8 @@ namespace assay::teach {
 
 Standardisation standardisation(std::span<const float> x, std::size_t width, bool normalised) {
   ASSAY_ASSERT(width > 0 && !x.empty() && x.size() % width == 0);
-  const auto rows = static_cast<double>(x.size() / width);
+  const std::size_t row_count = x.size() / width;
+  const auto rows = static_cast<double>(row_count);
   std::vector<double> mean(width);
   for (std::size_t i = 0; i < x.size(); i++) mean[i % width] += static_cast<double>(x[i]) / rows;
   std::vector<double> variance(width);

@@ -15,7 +15,7 @@ struct Rows {
   std::vector<std::vector<double>> scores;
   std::vector<std::size_t> expected;
 
-  void add(std::vector<double> row, std::size_t right, int times = 1) {
+  void add(const std::vector<double>& row, std::size_t right, int times = 1) {
     for (int i = 0; i < times; i++) scores.push_back(row);
     for (int i = 0; i < times; i++) expected.push_back(right);
   }
