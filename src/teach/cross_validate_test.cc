@@ -173,6 +173,22 @@ TEST(ChooseHead, HasADefaultForTooFewLabels) {
   EXPECT_EQ(mixed.head.options.size(), 4U);
 }
 
+TEST(ChooseHead, TriesLittleWhereOptionsHaveTwoRows) {
+  std::mt19937 random(9);
+  auto rows = drawn(12, 6, {3, 3}, random);
+  add_zero_shot(rows, 6, 4, random);
+  const HeadChoice choice = chosen(rows, 6);
+  EXPECT_TRUE(choice.measured);
+  EXPECT_LE(choice.head.prior_weight, 0.25);
+  for (const TriedHead& tried : choice.tried) {
+    EXPECT_EQ(tried.method, HeadMethod::kLda);
+    EXPECT_GE(tried.regularisation, 0.7);
+  }
+  rows.resize(6);  // one row each: nothing can be tested, so the zero-shot readout has a say
+  EXPECT_EQ(chosen(rows, 6).head.prior_weight, 0.25);
+  EXPECT_EQ(chosen(rows, 6, {.prior_weight = 0}).head.prior_weight, 0);
+}
+
 TEST(ChooseHead, SearchesASampleAndScoresEveryRow) {
   std::mt19937 random(6);
   const auto rows = drawn(400, 4, {0, 2}, random);

@@ -309,8 +309,7 @@ class HeadFitter::Impl {
   Matrix residual_means_;  // R M', in the dual form
 };
 
-// NOLINTNEXTLINE(performance-unnecessary-value-param): moved into the implementation by callers that are done with it
-HeadFitter::HeadFitter(std::vector<double> x, std::size_t width, std::vector<std::size_t> classes)
+HeadFitter::HeadFitter(const std::vector<double>& x, std::size_t width, std::vector<std::size_t> classes)
     : impl_(std::make_unique<Impl>(x, width, std::move(classes))) {}
 HeadFitter::~HeadFitter() = default;
 

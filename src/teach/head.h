@@ -42,7 +42,7 @@ class HeadFitter {
  public:
   // `x` holds the prepared numbers row after row (features.h), `classes` a class for each row.
   // REQUIRES: width > 0, rows, finite numbers; classes are 0 .. class_count - 1, each with a row.
-  HeadFitter(std::vector<double> x, std::size_t width, std::vector<std::size_t> classes);
+  HeadFitter(const std::vector<double>& x, std::size_t width, std::vector<std::size_t> classes);
   ~HeadFitter();
   HeadFitter(const HeadFitter&) = delete;
   HeadFitter& operator=(const HeadFitter&) = delete;

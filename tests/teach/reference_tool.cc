@@ -54,8 +54,8 @@ void head(HeadMethod method) {
   const auto width = read<std::size_t>();
   read<std::size_t>();  // the classes say themselves how many they are
   const auto regularisation = read<double>();
-  auto x = read_many<double>(rows * width);
-  const HeadFitter fitter(std::move(x), width, read_many<std::size_t>(rows));
+  const auto x = read_many<double>(rows * width);
+  const HeadFitter fitter(x, width, read_many<std::size_t>(rows));
   const auto fitted = fitter.fit(method, regularisation);
   const auto left_out = fitter.leave_one_out(method, regularisation);
   if (!fitted || !left_out) {
