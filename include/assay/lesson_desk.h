@@ -115,9 +115,10 @@ const char* feedback_result_name(FeedbackResult result);  // "stored", "known", 
 struct LessonOptions {
   enum class Keep { kNothing, kHashes, kTexts };
 
-  std::string folder;          // of lessons; empty: there are none, and none can come
-  std::string decisions_path;  // the file of decisions and feedback; empty: "decisions.sqlite" in the folder
-  Keep keep = Keep::kHashes;   // of decisions; texts are what a head is taught from, and what people wrote
+  std::string folder;  // of lessons; empty: there are none, and none can come
+  // The file of decisions and feedback; empty: "decisions.sqlite" in the folder, and none where that cannot be opened.
+  std::string decisions_path;
+  Keep keep = Keep::kHashes;  // of decisions; texts are what a head is taught from, and what people wrote
   // Reads JSON text, for states that were stored; empty: LessonDesk::fit() cannot teach.
   std::function<Result<Value>(const std::string& text)> parse_json = {};
   double false_alarm_rate = 0.01;           // of the test for drift, over a lesson version's whole life

@@ -1,6 +1,5 @@
 #include "cli/calibrate_command.h"
 
-#include <fstream>
 #include <ostream>
 #include <utility>
 
@@ -46,20 +45,11 @@ int run_calibrate(const CalibrateFlags& flags, Streams& streams, const RunContex
     report_error(streams.err, report.error());
     return context.stop ? kExitInterrupted : exit_code(report.error().code);
   }
-  if (!flags.learn.report.empty()) {
-    std::ofstream page(flags.learn.report, std::ios::binary | std::ios::trunc);
-    page << learn_html(*report) << std::flush;
-    if (!page)
-      return report_error(streams.err, {ErrorCode::kIo, "'" + flags.learn.report + "' cannot be written", "--report"});
-  }
-  const Result<std::string> written = write_lesson(flags.learn, report->lesson);
-  if (!written.ok()) return report_error(streams.err, written.error());
-  if (flags.learn.json) {
-    streams.out << to_json_text(learn_value(*report)) << "\n" << std::flush;
-  } else {
-    streams.out << learn_text(*report) << *written << "\n" << std::flush;
-  }
-  return kExitOk;
+  return write_learnt(flags.learn, streams,
+                      {.lesson = report->lesson,
+                       .text = learn_text(*report),
+                       .json = to_json_text(learn_value(*report)),
+                       .page = learn_html(*report)});
 }
 
 }  // namespace assay::cli

@@ -66,6 +66,25 @@ class StepProgress {
   std::optional<Progress> bar_;
 };
 
+Status write_text(const std::string& path, const std::string& text, const char* flag) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file << text << std::flush;
+  if (!file) return Error{ErrorCode::kIo, "'" + path + "' cannot be written", flag};
+  return {};
+}
+
+// Where the lesson went, for people.
+Result<std::string> write_lesson(const LearnFlags& flags, const Lesson& lesson) {
+  if (!flags.lessons.empty()) {
+    const Result<SavedLesson> saved = save_lesson(flags.lessons, lesson);
+    if (!saved.ok()) return saved.error();
+    return "lesson " + lesson.name + " version " + std::to_string(saved->version) + ": " + saved->path;
+  }
+  const std::string path = flags.output.empty() ? lesson.name + ".lesson.json" : flags.output;
+  if (const Status written = write_text(path, lesson_text(lesson), "--output"); !written.ok()) return written.error();
+  return "lesson " + lesson.name + ": " + path;
+}
+
 }  // namespace
 
 std::vector<OptionSpec> learn_options(LearnFlags& flags) {
@@ -120,17 +139,15 @@ TeachProgress learn_progress(Streams& streams, const RunContext& context) {
   return [progress](const char* step, std::size_t done, std::size_t all) { return progress->at(step, done, all); };
 }
 
-Result<std::string> write_lesson(const LearnFlags& flags, const Lesson& lesson) {
-  if (!flags.lessons.empty()) {
-    const Result<SavedLesson> saved = save_lesson(flags.lessons, lesson);
-    if (!saved.ok()) return saved.error();
-    return "lesson " + lesson.name + " version " + std::to_string(saved->version) + ": " + saved->path;
+int write_learnt(const LearnFlags& flags, Streams& streams, const LearnOutput& output) {
+  if (!flags.report.empty()) {
+    if (const Status written = write_text(flags.report, output.page, "--report"); !written.ok())
+      return report_error(streams.err, written.error());
   }
-  const std::string path = flags.output.empty() ? lesson.name + ".lesson.json" : flags.output;
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file << lesson_text(lesson) << std::flush;
-  if (!file) return Error{ErrorCode::kIo, "'" + path + "' cannot be written", "--output"};
-  return "lesson " + lesson.name + ": " + path;
+  const Result<std::string> where = write_lesson(flags, output.lesson);
+  if (!where.ok()) return report_error(streams.err, where.error());
+  streams.out << (flags.json ? output.json : output.text + *where) << "\n" << std::flush;
+  return kExitOk;
 }
 
 }  // namespace assay::cli

@@ -34,7 +34,15 @@ Result<LearnOptions> learn_settings(const LearnFlags& flags, const ModelFlags& m
 // Draws how far a step is and says when the context wants an end.
 TeachProgress learn_progress(Streams& streams, const RunContext& context);
 
-// Writes the lesson where the flags say. The text tells where it is. Errors: kIo.
-Result<std::string> write_lesson(const LearnFlags& flags, const Lesson& lesson);
+// What a command that learnt has to show.
+struct LearnOutput {
+  const Lesson& lesson;
+  std::string text;
+  std::string json;
+  std::string page;  // HTML
+};
+
+// Writes the report and the lesson where the flags say, and prints the numbers. The exit code.
+int write_learnt(const LearnFlags& flags, Streams& streams, const LearnOutput& output);
 
 }  // namespace assay::cli

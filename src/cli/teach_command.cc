@@ -98,22 +98,13 @@ int run_teach(const TeachFlags& flags, Streams& streams, const RunContext& conte
     report_error(streams.err, report.error());
     return context.stop ? kExitInterrupted : exit_code(report.error().code);
   }
-  if (!flags.learn.report.empty()) {
-    std::ofstream page(flags.learn.report, std::ios::binary | std::ios::trunc);
-    page << teach_html(*report) << std::flush;
-    if (!page)
-      return report_error(streams.err, {ErrorCode::kIo, "'" + flags.learn.report + "' cannot be written", "--report"});
-  }
-  const Result<std::string> written = write_lesson(flags.learn, report->learn.lesson);
-  if (!written.ok()) return report_error(streams.err, written.error());
-  if (flags.keep_rows) {
-    if (const Status kept = keep_rows(flags.learn, *rows); !kept.ok()) return report_error(streams.err, kept.error());
-  }
-  if (flags.learn.json) {
-    streams.out << to_json_text(teach_value(*report)) << "\n" << std::flush;
-  } else {
-    streams.out << teach_text(*report) << *written << "\n" << std::flush;
-  }
+  const int code = write_learnt(flags.learn, streams,
+                                {.lesson = report->learn.lesson,
+                                 .text = teach_text(*report),
+                                 .json = to_json_text(teach_value(*report)),
+                                 .page = teach_html(*report)});
+  if (code != kExitOk || !flags.keep_rows) return code;
+  if (const Status kept = keep_rows(flags.learn, *rows); !kept.ok()) return report_error(streams.err, kept.error());
   return kExitOk;
 }
 

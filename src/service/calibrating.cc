@@ -28,7 +28,8 @@ Result<std::vector<Asked>> ask(Decider& decider, const CheckedRows& checked, con
                            .questions = {row.question},
                            .readout = options.readout,
                            .layout = options.layout,
-                           .lesson = "none"};
+                           .lesson = "none",
+                           .priority = Priority::kBulk};
   };
   const auto take = [&](std::size_t i, const Answer& answer) {
     asked[i].readout = readout_name(answer.readout);

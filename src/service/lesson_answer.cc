@@ -39,17 +39,20 @@ Status answer_by_head(const LessonPick& pick, bool scored, const std::vector<std
   return {};
 }
 
-// Probabilities out of the answer's scores by the lesson's calibration; false: it has none for such a question.
-Result<bool> calibrate(const Lesson& lesson, const Question& question, Answer& answer) {
-  const Calibration* calibration = teach::find_calibration(lesson.calibrations, readout_name(answer.readout),
-                                                           question_type_name(question.type), question.options.size());
+// Probabilities out of the answer's scores by the lesson's calibration. Without one a head's scores are taken as they
+// are, and a readout's answer stays what it was.
+Status calibrate(const LessonPick& pick, const Question& question, Answer& answer) {
+  const Calibration* calibration =
+      teach::find_calibration(pick.lesson->lesson.calibrations, readout_name(answer.readout),
+                              question_type_name(question.type), question.options.size());
+  if (calibration == nullptr && !pick.taught()) return {};
   const std::vector<double> scores = scores_of(answer);
   const Result<std::vector<double>> probabilities =
       calibration != nullptr ? teach::calibrated(*calibration, scores) : decision::probabilities(scores, 1.0);
   if (!probabilities.ok()) return probabilities.error();
   answer.calibrated = calibration != nullptr;
   set_probabilities(*probabilities, question, answer);
-  return calibration != nullptr;
+  return {};
 }
 
 void apply_threshold(const Lesson& lesson, Answer& answer) {
@@ -94,9 +97,8 @@ Status apply_lesson(const LessonPick& pick, const Question& question, Answer& an
     prepare_question(pick, false, prepared);
     if (Status headed = answer_by_head(pick, prepared.scored, states, answer); !headed.ok()) return headed;
   }
-  const Result<bool> calibrated = calibrate(lesson, question, answer);
-  if (!calibrated.ok()) return calibrated.error();
-  if (!taught && !*calibrated) {
+  if (Status calibrated = calibrate(pick, question, answer); !calibrated.ok()) return calibrated;
+  if (!taught && !answer.calibrated) {
     answer.lesson.note = "lesson " + lesson.name + " version " + std::to_string(lesson.version) +
                          " was not used: it has no calibration for " + readout_name(answer.readout) + " with " +
                          std::to_string(question.options.size()) + " options";

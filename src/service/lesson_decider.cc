@@ -58,6 +58,12 @@ Result<std::vector<LessonPick>> LessonDecider::pick(const DecisionRequest& reque
   for (const Question& question : request.questions) {
     Result<LessonPick> pick = pick_lesson(*shelf, request.lesson, question);
     if (!pick.ok()) return pick.error();
+    if (request.lesson == "auto" && request.readout != Readout::kAuto && pick->taught()) {
+      const Lesson& lesson = pick->lesson->lesson;
+      pick->note = "lesson " + lesson.name + " version " + std::to_string(lesson.version) +
+                   " was not used: the request names a readout";
+      pick->lesson = nullptr;
+    }
     any = any || pick->lesson != nullptr;
     picks.push_back(std::move(pick).value());
   }

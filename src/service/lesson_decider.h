@@ -34,6 +34,9 @@ class LessonDecider final : public Decider {
   // The same with these lessons; nothing is watched.
   Result<DecisionReply> decide_with(const DecisionRequest& request, const std::vector<LessonPick>& picks);
 
+  // The one below, for whoever asks to learn: without lessons, and nobody watches.
+  Decider& inner() { return *inner_; }
+
   const ModelReport& report() const override { return inner_->report(); }
   std::size_t in_flight() const override { return inner_->in_flight(); }
   bool healthy() const override { return inner_->healthy(); }

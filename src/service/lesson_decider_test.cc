@@ -28,7 +28,7 @@ class LessonDeciderTest : public ::testing::Test {
     return LessonDecider(std::move(fixture_->decider), *book_, std::move(watcher));
   }
   static DecisionRequest request() {
-    return testing::request_of({{"info", std::nullopt}, {"refund", "Wants money back"}}, Readout::kText);
+    return testing::request_of({{"info", std::nullopt}, {"refund", "Wants money back"}}, Readout::kAuto);
   }
 
   fs::path folder_;
@@ -122,7 +122,7 @@ TEST_F(LessonDeciderTest, ACalibrationIsForAnyQuestionOfItsKind) {
   const double gap = reply->answers[0].options[0].score - reply->answers[0].options[1].score;
   EXPECT_NEAR(reply->answers[0].options[0].probability, 1 / (1 + std::exp(-gap / 2)), 1e-12);
   // Three options are none of its kind.
-  DecisionRequest three = testing::request_of({{"a", {}}, {"b", {}}, {"c", {}}}, Readout::kText);
+  DecisionRequest three = testing::request_of({{"a", {}}, {"b", {}}, {"c", {}}}, Readout::kAuto);
   const Result<DecisionReply> other = decider.decide(three);
   ASSERT_TRUE(other.ok());
   EXPECT_FALSE(other->answers[0].calibrated);
@@ -144,6 +144,41 @@ TEST_F(LessonDeciderTest, ChangedOptionsAreToldAndNamedLessonsRefused) {
   EXPECT_EQ(decider.decide(changed).error().field, "lesson");
   changed.lesson = "unknown";
   EXPECT_EQ(decider.decide(changed).error().field, "lesson");
+}
+
+TEST_F(LessonDeciderTest, AReadoutAskedByNameIsNotReplaced) {
+  ASSERT_TRUE(book_->add(testing::small_lesson(), false).ok());
+  LessonDecider decider = make();
+  DecisionRequest asked = request();
+  asked.readout = Readout::kText;
+  const Result<DecisionReply> reply = decider.decide(asked);
+  ASSERT_TRUE(reply.ok());
+  EXPECT_EQ(reply->answers[0].readout, Readout::kText);
+  EXPECT_NE(reply->answers[0].lesson.note, "");
+  asked.lesson = "refunds";
+  const Result<DecisionReply> named = decider.decide(asked);
+  ASSERT_TRUE(named.ok());
+  EXPECT_EQ(named->answers[0].readout, Readout::kTaught);
+}
+
+TEST_F(LessonDeciderTest, WithoutACalibrationAnAnswerStaysWhatItWas) {
+  Lesson lesson = testing::small_lesson("general");
+  lesson.question = std::nullopt;
+  lesson.head = std::nullopt;
+  lesson.fallback = std::nullopt;
+  lesson.calibrations[0].readout = "text";
+  ASSERT_TRUE(book_->add(lesson, false).ok());
+  LessonDecider decider = make();
+  // The mean over two orders is not the softmax of the mean scores.
+  DecisionRequest asked = request();
+  asked.readout = Readout::kLetters;
+  asked.questions[0].permute = 2;
+  const Result<DecisionReply> reply = decider.decide(asked);
+  asked.lesson = "none";
+  const Result<DecisionReply> plain = decider.decide(asked);
+  ASSERT_TRUE(reply.ok() && plain.ok());
+  EXPECT_FALSE(reply->answers[0].calibrated);
+  EXPECT_EQ(reply->answers[0].options[0].probability, plain->answers[0].options[0].probability);
 }
 
 TEST_F(LessonDeciderTest, ThresholdsSayActOrEscalate) {

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <ctime>
 #include <fstream>
+#include <unordered_map>
 #include <utility>
 
 #include "service/lesson_choice.h"
@@ -29,21 +30,28 @@ std::optional<std::size_t> place_of(const Question& question, const std::string&
   return std::nullopt;
 }
 
-// A label that stands for a state twice: the later word counts, and feedback is later than what a lesson began with.
-void put_row(LabelledQuestion row, std::vector<LabelledQuestion>& rows) {
-  const auto same = [&](const LabelledQuestion& other) { return other.state == row.state; };
-  const auto found = std::find_if(rows.begin(), rows.end(), same);
-  if (found == rows.end()) {
-    rows.push_back(std::move(row));
-  } else {
-    *found = std::move(row);
+// Labelled rows by their state: of two words on one the later counts, and feedback is later than what a lesson began
+// with.
+class RowsByState {
+ public:
+  void put(LabelledQuestion row) {
+    const auto [at, is_new] = places_.try_emplace(to_json_text(row.state), rows_.size());
+    if (is_new) {
+      rows_.push_back(std::move(row));
+    } else {
+      rows_[at->second] = std::move(row);
+    }
   }
-}
+  std::vector<LabelledQuestion> take() { return std::move(rows_); }
+
+ private:
+  std::vector<LabelledQuestion> rows_;
+  std::unordered_map<std::string, std::size_t> places_;
+};
 
 // What people said of one question as it is kept.
 Status add_feedback_rows(store::DecisionStore& store, const std::string& fingerprint, const Question& question,
-                         const std::function<Result<Value>(const std::string&)>& parse_json,
-                         std::vector<LabelledQuestion>& rows) {
+                         const std::function<Result<Value>(const std::string&)>& parse_json, RowsByState& rows) {
   const store::AnswerFilter filter{.fingerprint = fingerprint, .labelled_only = true};
   std::optional<std::int64_t> after;
   while (true) {
@@ -54,11 +62,10 @@ Status add_feedback_rows(store::DecisionStore& store, const std::string& fingerp
       Result<Value> state = parse_json(row.state);
       const std::optional<std::size_t> place = place_of(question, row.answer.options[row.answer.label->option].id);
       if (!state.ok() || !place) continue;
-      put_row({.state = std::move(state).value(),
-               .question = question,
-               .expected = *place,
-               .where = "decision " + row.decision_id},
-              rows);
+      rows.put({.state = std::move(state).value(),
+                .question = question,
+                .expected = *place,
+                .where = "decision " + row.decision_id});
     }
     if (page->size() < kPageRows) return {};
     after = page->back().place;
@@ -69,7 +76,7 @@ Status add_feedback_rows(store::DecisionStore& store, const std::string& fingerp
 
 Result<std::vector<LabelledQuestion>> LessonOffice::labelled_rows(const Lesson& lesson) const {
   const Question question = question_of(*lesson.question);
-  std::vector<LabelledQuestion> rows;
+  RowsByState rows;
   const std::string path = lesson_rows_path(book_->folder(), lesson.name);
   std::ifstream file(path, std::ios::binary);
   std::size_t number = 0;
@@ -82,7 +89,7 @@ Result<std::vector<LabelledQuestion>> LessonOffice::labelled_rows(const Lesson& 
       return invalid_argument("name", where + " is no labelled row.");
     const std::optional<std::size_t> place = place_of(question, *expected->string());
     if (!place) return invalid_argument("name", where + ": \"" + *expected->string() + "\" is no option.");
-    put_row({.state = *state, .question = question, .expected = *place, .where = where}, rows);
+    rows.put({.state = *state, .question = question, .expected = *place, .where = where});
   }
   const Result<std::vector<store::QuestionCount>> asked = store_->questions();
   if (!asked.ok()) return asked.error();
@@ -94,7 +101,7 @@ Result<std::vector<LabelledQuestion>> LessonOffice::labelled_rows(const Lesson& 
     if (Status read = add_feedback_rows(*store_, kept.fingerprint, question, options_.parse_json, rows); !read.ok())
       return read.error();
   }
-  return rows;
+  return rows.take();
 }
 
 Result<Lesson> LessonOffice::learn(const Lesson& lesson, const FitOptions& options) {
@@ -118,12 +125,12 @@ Result<Lesson> LessonOffice::learn(const Lesson& lesson, const FitOptions& optio
     if (!learn.risk_by_option) learn.level = lesson.thresholds.front().level;
   }
   if (options.method == "calibrate" || (options.method == "auto" && !lesson.head)) {
-    Result<LearnReport> report = learn_calibration(decider_, *rows, learn);
+    Result<LearnReport> report = learn_calibration(decider_.inner(), *rows, learn);
     if (!report.ok()) return report.error();
     return std::move(report->lesson);
   }
   TeachOptions teach{.learn = std::move(learn), .method = options.method, .zero_shot_rows = 0, .learning_curve = false};
-  Result<TeachReport> report = learn_lesson(decider_, question_of(*lesson.question), *rows, teach);
+  Result<TeachReport> report = learn_lesson(decider_.inner(), question_of(*lesson.question), *rows, teach);
   if (!report.ok()) return report.error();
   return std::move(report->learn.lesson);
 }

@@ -251,8 +251,14 @@ Result<std::unique_ptr<TaughtDecider>> TaughtDecider::open(std::unique_ptr<Decid
     store::StoreOptions settings;
     if (options.keep == LessonOptions::Keep::kTexts) settings.writer.keep = store::Keep::kTexts;
     Result<std::unique_ptr<store::DecisionStore>> opened = store::DecisionStore::open(path, settings);
-    if (!opened.ok()) return opened.error();
-    store = std::move(opened).value();
+    if (opened.ok()) {
+      store = std::move(opened).value();
+    } else if (options.decisions_path.empty()) {
+      // Nobody named the file, and lessons in a folder that cannot be written to, as in an image, answer all the same.
+      log_line(LogLevel::kWarn, "decisions are not kept: " + opened.error().message);
+    } else {
+      return opened.error();
+    }
   }
   return std::unique_ptr<TaughtDecider>(
       std::make_unique<Taught>(std::move(inner), std::move(book).value(), std::move(store), options));

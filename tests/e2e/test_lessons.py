@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import tempfile
 import unittest
@@ -133,6 +134,12 @@ class OnAServer(Folder):
         self.assertEqual(status, 200, reply)
         return reply
 
+    def logged(self):
+        """Decisions written to the log, or waiting to be."""
+        metrics = self.server.get("/metrics").body.decode()
+        return sum(int(number) for number in re.findall(r"^assay_decisions_(?:queued|logged_total\{.*\}) (\d+)$", metrics,
+                                                        re.M))
+
     def test_answers_say_which_lesson_they_are_of(self):
         reply = self.decide("Give me back the money I paid.")
         result = reply["result"]
@@ -158,9 +165,11 @@ class OnAServer(Folder):
         status, kept = call(self.server, "GET", f"/v1/decisions/{decision}")
         self.assertEqual(status, 200, kept)
         self.assertIn("My money, please", json.dumps(kept))
+        logged = self.logged()
         status, fitted = call(self.server, "POST", "/v1/lessons/wishes/fit", {})
         self.assertEqual(status, 200, fitted)
         self.assertEqual(fitted["labels"], 25)
+        self.assertEqual(self.logged(), logged, "what a fit asks for itself is no decision of anybody's")
         version = fitted["version"]
         self.assertEqual(self.decide("Give me back the money I paid.")["result"]["x_lesson"]["version"], version)
         status, _ = call(self.server, "POST", "/v1/lessons/wishes/activate", {"version": 1})
