@@ -232,6 +232,7 @@ void run_risk(Decider& decider, const Task& task, std::size_t splits, std::size_
   if (!report.ok()) give_up(report.error().message);
   const std::vector<Outcome> outcomes = ask(decider, report->learn.lesson, asked);
   std::size_t violated = 0;
+  std::size_t violated_of_all = 0;
   std::size_t found = 0;
   double coverage = 0;
   double error = 0;
@@ -254,16 +255,23 @@ void run_risk(Decider& decider, const Task& task, std::size_t splits, std::size_
     if (!thresholds.ok()) give_up(thresholds.error().message);
     if (!thresholds->front().value) continue;
     found++;
-    std::size_t acted = 0;
-    std::size_t wrong = 0;
-    for (std::size_t i = half; i < places.size(); i++) {
+    // On the other half, and on all answers as the population that both halves are drawn from.
+    std::size_t acted = 0, wrong = 0, acted_of_all = 0, wrong_of_all = 0;
+    for (std::size_t i = 0; i < places.size(); i++) {
       const teach::RiskRow row = row_of(places[i]);
       if (row.confidence < *thresholds->front().value) continue;
+      acted_of_all++;
+      wrong_of_all += row.right ? 0 : 1;
+      if (i < half) continue;
       acted++;
       wrong += row.right ? 0 : 1;
     }
-    const double rate = acted == 0 ? 0 : static_cast<double>(wrong) / static_cast<double>(acted);
+    const auto share = [](std::size_t part, std::size_t of) {
+      return of == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(of);
+    };
+    const double rate = share(wrong, acted);
     violated += rate > 0.05 ? 1 : 0;
+    violated_of_all += share(wrong_of_all, acted_of_all) > 0.05 ? 1 : 0;
     error += rate;
     coverage += static_cast<double>(acted) / static_cast<double>(places.size() - half);
   }
@@ -272,6 +280,7 @@ void run_risk(Decider& decider, const Task& task, std::size_t splits, std::size_
                      {"answers", outcomes.size()},
                      {"thresholds_found", found},
                      {"violated_share", static_cast<double>(violated) / static_cast<double>(splits)},
+                     {"violated_share_of_all", static_cast<double>(violated_of_all) / static_cast<double>(splits)},
                      {"coverage", mean(coverage)},
                      {"error", mean(error)}})
                    .dump()
