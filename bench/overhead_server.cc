@@ -9,7 +9,7 @@
 #include <string>
 
 #include "bench/fake_stack.h"
-#include "server/http_server.h"
+#include "server/http/http_server.h"
 
 int main(int argc, char** argv) {
   using assay::server::HttpServer;

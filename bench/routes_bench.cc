@@ -16,8 +16,8 @@
 #include <utility>
 
 #include "bench/fake_stack.h"
-#include "server/wire.h"
-#include "server/wire_reply.h"
+#include "server/wires/wire.h"
+#include "server/wires/wire_reply.h"
 #include "service/question_plan.h"
 
 namespace {

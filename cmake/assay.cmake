@@ -1,7 +1,6 @@
-# The rooms (docs/architecture.md). Each is a library made of its folder's files; its tests lie beside them as *_test.cc.
-# Files that need llama.cpp (engine/llama_*, kernels/ggml_*, server/llama_*, server/http_server, service/open_decider,
-# cli/main, cli/serve_command) are left out
-# without it.
+# The rooms (docs/architecture.md). Each is a library made of the files in its folder and the folders below it; its tests lie
+# beside them as *_test.cc. Files that need llama.cpp (engine/llama_*, kernels/ggml_*, server/llama/llama_*,
+# server/http/http_server, service/open_decider, cli/main, cli/serve_command) are left out without it.
 if(BUILD_TESTING)
   find_package(GTest REQUIRED)
 endif()
@@ -21,12 +20,12 @@ endif()
 target_link_libraries(assay_vendor INTERFACE vendor-hash)
 
 set(ASSAY_NEEDS_LLAMA
-  "/(engine/llama_[a-z_]+|kernels/ggml_[a-z_]+|server/(http_server|llama_[a-z_]+)|service/(open_decider|llama_[a-z_]+)|cli/main|cli/serve_command)\\.cc$")
+  "/(engine/llama_[a-z_]+|kernels/ggml_[a-z_]+|server/(http/http_server|llama/llama_[a-z_]+)|service/(open_decider|llama_[a-z_]+)|cli/main|cli/serve_command)\\.cc$")
 
 # assay_room(<name> <linked targets...>): library assay_<name>, and the test program assay_<name>_test if there are tests.
 function(assay_room room)
-  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/src/${room}/*.cc")
-  file(GLOB tests CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/src/${room}/*_test.cc")
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/src/${room}/*.cc")
+  file(GLOB_RECURSE tests CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/src/${room}/*_test.cc")
   list(FILTER sources EXCLUDE REGEX "_(test|bench|fuzz)\\.cc$")
   list(FILTER sources EXCLUDE REGEX "/cli/main\\.cc$")
   if(NOT ASSAY_LLAMA)

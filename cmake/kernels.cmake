@@ -2,6 +2,12 @@
 # contracted into fused operations that the code does not spell: all units must give the same bits.
 file(GLOB assay_kernel_files "${CMAKE_CURRENT_SOURCE_DIR}/src/kernels/*.cc")
 set_source_files_properties(${assay_kernel_files} PROPERTIES COMPILE_OPTIONS "-ffp-contract=off")
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+  foreach(unit dotprod i8mm)
+    set_source_files_properties("${CMAKE_CURRENT_SOURCE_DIR}/src/kernels/neon_${unit}_unit.cc" PROPERTIES COMPILE_OPTIONS
+      "-ffp-contract=off;-march=armv8.2-a+${unit}")
+  endforeach()
+endif()
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   # assay_kernel_flags(<file> <flags...>)
   function(assay_kernel_flags file)

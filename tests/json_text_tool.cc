@@ -5,7 +5,7 @@
 #include <string>
 
 #include "assay/value.h"
-#include "server/wire_json.h"
+#include "server/wires/wire_json.h"
 
 int main() {
   std::ios::sync_with_stdio(false);

@@ -12,7 +12,7 @@
 #include "base/sha256.h"
 #include "decision/labels.h"
 #include "decision/prompt.h"
-#include "server/wire_json.h"
+#include "server/wires/wire_json.h"
 
 namespace assay::server {
 namespace {

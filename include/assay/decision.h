@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -97,6 +98,10 @@ struct DecisionRequest {
   Priority priority = Priority::kInteractive;
   double timeout_ms = 0;  // from decide()'s call; 0: the decider's default; later than that it is not computed
   std::string client;     // clients get equal shares of the time; any text, such as a hash of an API key
+  // As long as somebody has it, what later requests can share with this one (its state; question first: its question)
+  // stays in the prefix cache longer than what nobody holds; all that is held together has half of the cache, by last
+  // use. May be empty.
+  std::shared_ptr<const void> hold;
   // Asked now and then while the answer is waited for; true: nobody wants it any more. May be empty.
   std::function<bool()> cancelled;
   // Called once for each question as soon as its answer is there, in any order, on decide()'s own thread; the answer is

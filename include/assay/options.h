@@ -54,7 +54,9 @@ struct DeciderOptions {
   std::size_t queue_jobs_max = 256;      // accepted requests that wait; above it kOverloaded
   Layout layout = Layout::kStateFirst;   // what kAuto requests get
   double timeout_ms = 0;                 // of requests that name none; 0: no deadline
-  double step_ms = 100;                  // a decode is kept this short; three times that while only long jobs are there
+  // A decode is kept this short: three times that while only long jobs are there, half of it where short ones keep
+  // coming beside a long one.
+  double step_ms = 100;
   double stuck_seconds = 120;            // a decode that takes longer makes the decider unhealthy
   std::size_t answer_cache_entries = 0;  // whole replies kept for requests that come again; 0: off
   std::string snapshots_dir;             // prefixes computed before (assay warm) are read from here; empty: none

@@ -10,7 +10,7 @@
 #include <CLI/CLI.hpp>
 
 #include "assay/value.h"
-#include "server/wire_json.h"
+#include "server/wires/wire_json.h"
 
 namespace assay::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <utility>
 
-#include "server/wire_json.h"
+#include "server/wires/wire_json.h"
 
 namespace assay::cli {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "cli/testing/temp_dir.h"
 #include "cli/version_command.h"
-#include "server/wire_json.h"
+#include "server/wires/wire_json.h"
 
 namespace assay::cli {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "cli/testing/fake_decider.h"
 #include "cli/testing/temp_dir.h"
-#include "server/wire_json.h"
+#include "server/wires/wire_json.h"
 
 namespace assay::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/testing/fake_decider.h"
-#include "server/wire_json.h"
+#include "server/wires/wire_json.h"
 
 namespace assay::cli {
 namespace {

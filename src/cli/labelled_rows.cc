@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "cli/row_reader.h"
-#include "server/wire_json.h"
+#include "server/wires/wire_json.h"
 
 namespace assay::cli {
 namespace {

@@ -17,8 +17,8 @@ enum class LlamaFlagKind {
   kRemoved,  // earlier versions had it
 };
 
-// `name` without its dashes, as "ctx-size"; `flags`: those that llama-server has (server/llama_flags.h reads them from
-// its own parser). Nothing for a name that it never had.
+// `name` without its dashes, as "ctx-size"; `flags`: those that llama-server has (server/llama/llama_flags.h reads them
+// from its own parser). Nothing for a name that it never had.
 std::optional<LlamaFlagKind> llama_flag_kind(std::string_view name, const std::vector<ForeignFlag>& flags);
 
 }  // namespace assay::cli

@@ -21,7 +21,7 @@
 #include "cli/signals.h"
 #include "cli/streams.h"
 #include "cli/thread_wait.h"
-#include "server/llama_flags.h"
+#include "server/llama/llama_flags.h"
 #include "service/open_decider.h"
 
 namespace assay::cli {

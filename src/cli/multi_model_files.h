@@ -1,10 +1,10 @@
 #pragma once
-// Which files SageMaker means by the url of a model (server/multi_model.h).
+// Which files SageMaker means by the url of a model (server/sagemaker/multi_model.h).
 
 #include <string>
 
 #include "assay/error.h"
-#include "server/multi_model.h"
+#include "server/sagemaker/multi_model.h"
 
 namespace assay::cli {
 

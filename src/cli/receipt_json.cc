@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "cli/json_fields.h"
-#include "server/wire.h"
-#include "server/wire_json.h"
+#include "server/wires/wire.h"
+#include "server/wires/wire_json.h"
 
 namespace assay::cli {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/sha256.h"
-#include "server/wire_json.h"
+#include "server/wires/wire_json.h"
 
 namespace assay::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include "base/assert.h"
 #include "cli/json_fields.h"
 #include "cli/suggest.h"
-#include "server/wire_json.h"
+#include "server/wires/wire_json.h"
 
 namespace assay::cli {
 namespace {

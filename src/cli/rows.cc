@@ -4,7 +4,7 @@
 
 #include "cli/jevbench_rows.h"
 #include "cli/json_fields.h"
-#include "server/wire.h"
+#include "server/wires/wire.h"
 
 namespace assay::cli {
 namespace {

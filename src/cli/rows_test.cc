@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "server/wire_json.h"
+#include "server/wires/wire_json.h"
 
 namespace assay::cli {
 namespace {

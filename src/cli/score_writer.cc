@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "cli/answer_json.h"
-#include "server/wire_json.h"
+#include "server/wires/wire_json.h"
 
 namespace assay::cli {
 namespace {

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "server/path_prefix.h"
+#include "server/http/path_prefix.h"
 #include "server/route_table.h"
 
 namespace assay::cli {

@@ -7,7 +7,7 @@
 #include "assay/error.h"
 #include "cli/command_line.h"
 #include "cli/serve_flags.h"
-#include "server/llama_chat.h"
+#include "server/llama/llama_chat.h"
 
 namespace assay::cli {
 
@@ -18,7 +18,7 @@ std::vector<std::string> words_for_llama(const ServeFlags& flags);
 // this server cannot do (a prefix that is none).
 Result<ServeFlags> with_llama_settings(ServeFlags flags, const server::LlamaSettings& settings);
 
-// True where nothing names a model: this server is a router (server/llama_router.h).
+// True where nothing names a model: this server is a router (server/llama/llama_router.h).
 bool is_for_many_models(const ServeFlags& flags, const server::LlamaSettings& settings);
 
 // `flags` with what Vertex AI says to a container by AIP_MODE=PREDICTION, AIP_HTTP_PORT (8080; it wins over other

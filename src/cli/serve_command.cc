@@ -15,16 +15,16 @@
 #include "base/log.h"
 #include "cli/multi_model_files.h"
 #include "cli/serve_chat.h"
-#include "server/http_server.h"
-#include "server/llama_chat.h"
-#include "server/llama_child.h"
-#include "server/llama_router.h"
+#include "server/http/http_server.h"
+#include "server/llama/llama_chat.h"
+#include "server/llama/llama_child.h"
+#include "server/llama/llama_router.h"
 #include "server/metrics.h"
 #include "server/no_decider.h"
 #include "server/routes.h"
 #include "server/shutdown.h"
 #include "server/sleeping_decider.h"
-#include "server/wire_json.h"
+#include "server/wires/wire_json.h"
 
 namespace assay::cli {
 namespace {

@@ -48,9 +48,9 @@ struct ServeFlags {
   bool json_lines_all_or_none = false;
   std::string decisions;                  // the file of decisions and feedback; empty: in the lessons' folder
   std::string keep_decisions = "hashes";  // "off", "hashes", "texts"
-  std::string predict_path;               // of Vertex AI's protocol (server/vertex_front.h); empty: none
+  std::string predict_path;               // of Vertex AI's protocol (server/sagemaker/vertex_front.h); empty: none
   std::string health_path;                // one more for /health
-  bool multi_model = false;               // SageMaker says which models to load (server/multi_model.h)
+  bool multi_model = false;               // SageMaker says which models to load (server/sagemaker/multi_model.h)
 };
 
 // The specs of all of the above; llama-server's flags come from whoever knows them (ForeignFlag). `flags` must outlive

@@ -12,8 +12,8 @@
 #include "cli/question_flags.h"
 #include "cli/rows.h"
 #include "cli/text_table.h"
-#include "server/wire.h"
-#include "server/wire_json.h"
+#include "server/wires/wire.h"
+#include "server/wires/wire_json.h"
 
 namespace assay::cli {
 namespace {

@@ -10,11 +10,8 @@
 namespace assay::engine {
 namespace {
 
-constexpr double kFadeSeconds = 10;            // what a client had counts less and less
-constexpr double kGuessedRowsPerSecond = 200;  // for ranking before anything was measured
-constexpr double kReserveSeconds = 1;          // after so long a job that finds no room keeps younger ones out
-constexpr double kLongTimes = 4;               // a job is long beside one that needs so many times less
-constexpr double kRateWeight = 0.25;           // of the newest step
+constexpr double kFadeSeconds = 10;   // what a client had counts less and less
+constexpr double kRateWeight = 0.25;  // of the newest step
 
 }  // namespace
 
@@ -24,6 +21,17 @@ std::int32_t Work::rows_left() const {
   for (std::size_t i = static_cast<std::size_t>(cursor); i < chains.steps.size(); i++)
     rows += static_cast<std::int32_t>(chains.steps[i].rows.size());
   return rows;
+}
+
+std::int32_t Work::next_depth() const {
+  const auto at = static_cast<std::size_t>(cursor);
+  if (chains.steps.empty()) return at < program.rows.size() ? program.rows[at].position : 0;
+  return at < chains.steps.size() ? chains.steps[at].rows.front().position : 0;
+}
+
+std::int32_t Work::end_depth() const {
+  if (chains.steps.empty()) return program.rows.empty() ? 0 : program.rows.back().position + 1;
+  return chains.steps.back().rows.back().position + 1;
 }
 
 Result<std::unique_ptr<Work>> make_work(Job job, const DecoderLimits& limits) {
@@ -72,59 +80,15 @@ Engine::Engine(Decoder& decoder, const Clock& clock, const EngineOptions& option
   ASSAY_ASSERT(std::max(rules.rows_min, rules.rows_multiple) <= rules.tile_cells + 1);  // padding lies in one tile
 }
 
-double Engine::seconds_for(std::int32_t rows) const {
-  return rows / (rows_per_second_ > 0 ? rows_per_second_ : kGuessedRowsPerSecond);
-}
-
 void Engine::add(std::unique_ptr<Work> work) {
   Work* added = work.get();
   added->result.reads.resize(added->job.reads.size());
   works_.push_back(std::move(work));
-  if (const std::optional<Error> error = refusal(*added)) finish(added, *error);
-}
-
-// What must be computed before the job is answered: of a segment that another job computes what is left of it; nothing
-// of what is kept, nor of what is in `shared` because another job counts it; what others can use is added to `shared`.
-std::int32_t Engine::rows_to_compute(const Work& work, std::unordered_set<PrefixKey>& shared) const {
-  std::int32_t rows = work.rows_left();
-  if (work.running) return rows;
-  PrefixNode* node = nullptr;
-  bool all_there = true;
-  for (std::int32_t i = 0; i < keepable(work); i++) {
-    const auto tokens = static_cast<std::int32_t>(trunk_segment(work, i).tokens.size());
-    if (all_there) node = find_node(work, node, i);
-    all_there = all_there && node != nullptr;
-    const bool ready = all_there && node->ready;
-    if (!ready && !all_there && !worth_keeping(work, i)) break;
-    if (ready || !shared.insert(work.keys[i]).second) {
-      rows -= tokens;
-    } else if (all_there) {
-      rows -= tokens - std::min(tokens, owners_.at(node)->rows_left());
-    }
+  if (const std::optional<Error> error = refusal(*added)) {
+    finish(added, *error);
+    return;
   }
-  return rows;
-}
-
-std::optional<Error> Engine::refusal(const Work& work) const {
-  if (work.job.terms.deadline_ns == 0 || rows_per_second_ <= 0) return std::nullopt;
-  std::unordered_set<PrefixKey> shared;
-  const std::int32_t own = rows_to_compute(work, shared);
-  std::int32_t ahead = 0;
-  for (const std::unique_ptr<Work>& other : works_) {
-    if (other.get() == &work) continue;
-    if (other->job.terms.bulk && !work.job.terms.bulk) continue;
-    const std::int32_t rows = rows_to_compute(*other, shared);
-    if (rows <= own || (work.job.terms.bulk && !other->job.terms.bulk)) ahead += rows;
-  }
-  const double left = static_cast<double>(work.job.terms.deadline_ns - clock_.now_ns()) / 1e9;
-  const double needed = seconds_for(own + ahead);
-  if (needed <= left) return std::nullopt;
-  Error error{ErrorCode::kTooBusy,
-              "The answer would take about " + std::to_string(std::lround(needed * 1000)) + " ms and " +
-                  std::to_string(std::lround(std::max(0.0, left) * 1000)) + " ms are left (timeout_ms).",
-              "timeout_ms"};
-  error.retry_after_seconds = std::max(1.0, seconds_for(ahead));
-  return error;
+  note_overtaking(*added);
 }
 
 void Engine::sweep() {
@@ -142,125 +106,6 @@ void Engine::sweep() {
     }
   }
   for (auto& [work, error] : ended) finish(work, std::move(error));
-}
-
-void Engine::rank_works() {
-  struct Turn {
-    double ahead = 0;  // seconds of the client's jobs before this one
-    double rank = 0;   // of the last one
-  };
-  const std::int64_t now_ns = clock_.now_ns();
-  const auto by_rank = [](const std::unique_ptr<Work>& a, const std::unique_ptr<Work>& b) { return a->rank < b->rank; };
-  const auto waited = [now_ns](const Work& work) { return static_cast<double>(now_ns - work.accepted_ns) / 1e9; };
-  // Of one client's jobs: short ones first, with ageing.
-  for (const std::unique_ptr<Work>& work : works_) {
-    std::unordered_set<PrefixKey> nobody;
-    work->seconds_left = seconds_for(rows_to_compute(*work, nobody));
-    if (work->job.terms.bulk) work->seconds_left += options_.bulk_wait_seconds;
-    work->rank = work->seconds_left - waited(*work);
-  }
-  std::stable_sort(works_.begin(), works_.end(), by_rank);
-  // Between clients, keeping that order: each job as if those of its client before it had been computed.
-  std::unordered_map<std::string, Turn> turns;
-  for (const std::unique_ptr<Work>& work : works_) {
-    const std::string& client = work->job.terms.client;
-    const auto had = client_seconds_.find(client);
-    const auto [turn, first] = turns.try_emplace(client);
-    work->rank = work->seconds_left + turn->second.ahead + (had == client_seconds_.end() ? 0 : had->second) -
-                 (waited(*work) - work->client_seconds);
-    if (!first) work->rank = std::max(work->rank, turn->second.rank);
-    turn->second = {.ahead = turn->second.ahead + work->seconds_left, .rank = work->rank};
-  }
-  // Whoever computes what others wait for goes as early as they would.
-  for (const std::unique_ptr<Work>& work : works_) {
-    if (work->running) continue;
-    if (Work* owner = blocker(*work)) owner->rank = std::min(owner->rank, work->rank);
-  }
-  std::stable_sort(works_.begin(), works_.end(), by_rank);
-  let_short_ones_pass();
-}
-
-// Age gives a long job every other step, not all of them: in its second half it has waited for longer than it needs,
-// and would keep every short one of its client waiting to its end.
-void Engine::let_short_ones_pass() {
-  Work& first = *works_.front();
-  const auto passes = [&first](const std::unique_ptr<Work>& work) {
-    return work->job.terms.client == first.job.terms.client && work->seconds_left * kLongTimes < first.seconds_left;
-  };
-  const bool short_ones_wait = std::any_of(works_.begin(), works_.end(), passes);
-  const bool had_last = first.had_step_by_age;
-  first.had_step_by_age = short_ones_wait && !had_last;
-  if (short_ones_wait && had_last) std::stable_partition(works_.begin(), works_.end(), passes);
-}
-
-std::int32_t Engine::rows_budget() const {
-  const BitRules& rules = limits_.rules;
-  // With a long job first nobody is about to finish, so a large batch, which costs less a row, keeps only newcomers
-  // waiting.
-  const bool is_long = works_.size() == 1 || works_.front()->rows_left() >= 2 * rules.rows_min;
-  const double step_ms = options_.step_ms * (is_long ? options_.long_steps : 1);
-  double rows = rows_per_second_ > 0 ? rows_per_second_ * step_ms / 1e3 : 2.0 * rules.rows_min;
-  rows = std::max(std::min(rows, static_cast<double>(limits_.batch_rows_max)), static_cast<double>(rules.rows_min));
-  const auto whole = static_cast<std::int32_t>(rows);
-  return std::max(rules.rows_min, whole - whole % rules.rows_multiple);
-}
-
-Engine::Batch Engine::fill_batch() {
-  Batch batch;
-  const std::int32_t budget = rows_budget();
-  bool keep_out = false;
-  for (const std::unique_ptr<Work>& work : works_) {
-    const std::int32_t most = batch.is_short ? limits_.rules.short_rows_max() : budget;
-    const std::int32_t room = most - static_cast<std::int32_t>(batch.rows.size());
-    if (room <= 0) break;
-    // One that was in a failed batch, and one with recurrent layers, is computed alone.
-    const bool alone = work->suspect || limits_.whole_sequences_only;
-    if (alone && !batch.works.empty()) continue;
-    if (!work->running) {
-      if (keep_out) continue;
-      const Admission admission = admit(*work);
-      if (admission == Admission::kNoRoom && clock_.ms_since(work->accepted_ns) > kReserveSeconds * 1e3)
-        keep_out = true;
-      if (admission != Admission::kStarted) continue;
-      if (done(*work)) {
-        batch.complete.push_back(work.get());
-        continue;
-      }
-    }
-    if (limits_.whole_sequences_only) {
-      take_step(*work, batch);
-    } else {
-      take_rows(*work, room, batch);
-    }
-    if (alone && !batch.works.empty()) break;
-  }
-  if (!limits_.whole_sequences_only) {
-    take_tail(batch);
-    pad(batch);
-  }
-  return batch;
-}
-
-std::int32_t Engine::full_rows_left(const Work& work, std::int32_t enough) const {
-  const std::vector<ProgramRow>& rows = work.program.rows;
-  std::int32_t left = 0;
-  for (auto row = rows.begin() + work.cursor; row != rows.end() && left < enough; ++row) left += row->is_short ? 0 : 1;
-  return left;
-}
-
-// When what would be left for the next batch is less than a batch has at least, it goes into this one: padding rows
-// cost as much as rows that somebody waits for.
-void Engine::take_tail(Batch& batch) {
-  if (batch.works.empty() || batch.works.front()->suspect || batch.is_short) return;
-  std::int32_t left = 0;
-  for (const std::unique_ptr<Work>& work : works_) {
-    left += full_rows_left(*work, limits_.rules.rows_min - left);
-    if (left >= limits_.rules.rows_min) return;
-  }
-  if (left == 0) return;
-  for (const std::unique_ptr<Work>& work : works_) {
-    if (work->running && !work->suspect) take_rows(*work, left, batch);
-  }
 }
 
 void Engine::step() {
@@ -325,8 +170,12 @@ void Engine::note_time(const Batch& batch, double ms) {
   // Rows of short decodes are dearer; what long jobs take is told by full ones.
   const bool counts = !batch.is_short || rows_per_second_ <= 0;
   const double rate = static_cast<double>(batch.rows.size()) / ms * 1e3;
-  if (counts)
+  if (counts) {
+    double depths = 0;
+    for (const BatchRow& row : batch.rows) depths += row.position;
+    cost_.learn(static_cast<std::int32_t>(batch.rows.size()), depths, ms);
     rows_per_second_ = rows_per_second_ > 0 ? rows_per_second_ + kRateWeight * (rate - rows_per_second_) : rate;
+  }
   // Shares of the time, fading.
   const std::int64_t now_ns = clock_.now_ns();
   const double keep = std::exp(-static_cast<double>(now_ns - faded_ns_) / 1e9 / kFadeSeconds);

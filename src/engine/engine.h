@@ -28,12 +28,15 @@
 #include "engine/prefix_store.h"
 #include "engine/prefix_tree.h"
 #include "engine/program.h"
+#include "engine/step_cost.h"
 
 namespace assay::engine {
 
 struct EngineOptions {
-  double step_ms = 100;              // a step takes about this long at most
-  double long_steps = 3;             // so many times that while a long job is first: large batches cost less a row
+  double step_ms = 100;  // a step takes about this long at most
+  // So many times that while a long job is first and no shorter one came lately: large batches cost less a row.
+  double long_steps = 3;
+  double watched_steps = 0.5;        // so many times that while a long job is first and shorter ones keep coming
   std::int32_t cache_tokens = 4096;  // of kept segments; 0: nothing is kept
   double bulk_wait_seconds = 30;     // how far bulk jobs stand back
 };
@@ -59,11 +62,14 @@ struct Work {
   JobResult result;
   std::vector<PrefixKey> keys;   // of its segments that may be kept
   double client_seconds = 0;     // what its client had since it came
+  double units_left = 0;         // to compute (StepCost)
   double seconds_left = 0;       // to compute, by the measured rate, and what it stands back
   double rank = 0;               // the lowest is next
-  bool had_step_by_age = false;  // the last one, before short jobs of its client
+  bool had_last_step = false;    // it was first then
 
   std::int32_t rows_left() const;
+  std::int32_t next_depth() const;  // of its next row; 0 where all are computed
+  std::int32_t end_depth() const;   // behind its last row
 };
 
 // Makes a Work ready for Engine::add(). Errors: those of make_program().
@@ -107,6 +113,7 @@ class Engine {
     std::vector<Work*> works;
     std::vector<std::int32_t> rows_of_work;  // by index in works
     std::vector<Work*> complete;             // admitted with nothing left to compute
+    double units = 0;                        // of the rows, without padding
     std::int32_t padding = 0;
     DecodeWants wants = {.logits = false};
     bool is_short = false;  // a short decode (BitRules); set by the first job
@@ -119,20 +126,24 @@ class Engine {
 
   // engine.cc
   void sweep();
+  void compute(Batch& batch);
+  void finish(Work* work, Result<JobResult> result);
+  void after_failure(const Batch& batch, const Error& error);
+  void note_time(const Batch& batch, double ms);
+  // engine_plan.cc
   void rank_works();
   void let_short_ones_pass();
   Batch fill_batch();
   void take_tail(Batch& batch);
   // Counts no further than to `enough`.
   std::int32_t full_rows_left(const Work& work, std::int32_t enough) const;
-  void compute(Batch& batch);
-  void finish(Work* work, Result<JobResult> result);
-  void after_failure(const Batch& batch, const Error& error);
-  void note_time(const Batch& batch, double ms);
   std::optional<Error> refusal(const Work& work) const;
-  double seconds_for(std::int32_t rows) const;
+  void note_overtaking(const Work& added);
+  double seconds_of(double units) const;
+  double units_to_compute(const Work& work, std::unordered_set<PrefixKey>& shared) const;
   std::int32_t rows_to_compute(const Work& work, std::unordered_set<PrefixKey>& shared) const;
-  std::int32_t rows_budget() const;
+  double step_units() const;
+  std::int32_t rows_room(const Batch& batch, const Work& work, double units) const;
 
   // engine_admit.cc
   Admission admit(Work& work);
@@ -179,6 +190,8 @@ class Engine {
   std::unordered_map<PrefixNode*, Work*> owners_;           // of nodes that are being computed
   std::unordered_map<std::string, double> client_seconds_;  // what each client had, fading
   std::int64_t faded_ns_ = 0;
+  StepCost cost_;
+  std::int64_t overtaken_ns_ = 0;  // when a job came that goes before a much longer one; 0: never
   double rows_per_second_ = 0;
   int failures_in_a_row_ = 0;
   EngineStats stats_;

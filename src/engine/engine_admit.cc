@@ -62,6 +62,9 @@ bool Engine::try_admit(Work& work, std::int32_t kept) {
   }
   for (std::int32_t i = 0; i < keepable(work); i++) stats_.prefix_lookup_tokens += trunk_segment(work, i).tokens.size();
   stats_.prefix_hit_tokens += static_cast<std::uint64_t>(work.result.cached_tokens);
+  if (work.job.terms.hold != nullptr) {
+    for (PrefixNode* node : work.path) PrefixTree::hold(node, work.job.terms.hold);
+  }
   work.running = true;
   return true;
 }
@@ -184,7 +187,7 @@ bool Engine::make_room(std::int32_t tiles, std::int32_t above, std::int32_t sequ
 }
 
 bool Engine::evict_one() {
-  PrefixNode* node = prefixes_.oldest_idle();
+  PrefixNode* node = prefixes_.oldest_idle(options_.cache_tokens / 2);
   if (node == nullptr) return false;
   drop_node(node);
   stats_.prefix_evictions++;

@@ -53,7 +53,7 @@ TEST(EngineOrder, ShortJobsOvertakeLongOnes) {
   auto short_job = rig.add(job_of(10));
   EXPECT_EQ(steps_until(rig, short_job), 1);
   EXPECT_FALSE(is_ready(long_job));
-  EXPECT_EQ(rig.batches.back(), 64);  // the long one has the rest of the batch
+  EXPECT_EQ(rig.batches.back(), 16);  // the long one has what is missing to a batch, and no more
   rig.finish_all();
 }
 
@@ -76,17 +76,73 @@ TEST(EngineOrder, ALongJobEndsUnderASteadyStreamOfShortOnes) {
   }
 }
 
-// After 256 of its 390 rows it has waited for longer than the rest takes, so its age puts it first; three steps are
-// left.
+// After 256 of its 390 rows it has waited for longer than the rest takes, so its age puts it first.
 TEST(EngineOrder, ALongJobInItsSecondHalfLeavesEveryOtherStepToShortOnes) {
   EngineRig rig(attention_limits(), kShortSteps);
   measure(rig);
   auto long_job = rig.add(job_of(390));
   for (int i = 0; i < 4; i++) rig.step();
-  auto short_job = rig.add(job_of(10));
-  EXPECT_EQ(steps_until(rig, short_job), 2);
+  auto first = rig.add(job_of(10));
+  EXPECT_EQ(steps_until(rig, first), 1);  // the long one had the step before
+  auto second = rig.add(job_of(10));
+  EXPECT_EQ(steps_until(rig, second), 2);
   EXPECT_FALSE(is_ready(long_job));
-  EXPECT_EQ(steps_until(rig, long_job), 1);  // it had what the short one left of that step
+  rig.finish_all();
+  EXPECT_TRUE(long_job.get().ok());
+}
+
+// As long as short ones come now and then, nobody of them waits for long steps of a long one.
+TEST(EngineOrder, WhereShortJobsKeepComingALongOneTakesShortSteps) {
+  DecoderLimits limits = attention_limits();
+  limits.batch_rows_max = 256;
+  limits.cells = 4096;
+  limits.path_rows_max = 3000;
+  EngineRig rig(limits, {.step_ms = 64, .long_steps = 3, .watched_steps = 0.5});
+  measure(rig);
+  auto long_job = rig.add(job_of(2900));
+  rig.step();
+  EXPECT_EQ(rig.batches.back(), 192);
+  auto short_job = rig.add(job_of(40));
+  rig.step();
+  EXPECT_TRUE(is_ready(short_job));
+  EXPECT_EQ(rig.batches.back(), 40);
+  rig.step();
+  EXPECT_EQ(rig.batches.back(), 32);
+  rig.clock.advance_ms(10'000);  // none came for long
+  rig.step();
+  EXPECT_EQ(rig.batches.back(), 192);
+  rig.finish_all();
+  EXPECT_TRUE(long_job.get().ok());
+}
+
+// Rows far behind cost more, so a step there has fewer, and a short prompt is not thought to be as slow.
+TEST(EngineOrder, StepsOfALongJobTakeAsLongAtAnyDepth) {
+  DecoderLimits limits = attention_limits();
+  limits.batch_rows_max = 256;
+  limits.cells = 4096;
+  limits.path_rows_max = 3000;
+  EngineRig rig(limits, {.step_ms = 64, .long_steps = 1});
+  std::vector<double> step_ms;
+  rig.on_decode = [&](int, std::span<const BatchRow> rows) -> Status {
+    double ms = 0;
+    for (const BatchRow& row : rows) ms += 0.0005 * row.position;  // at depth 2000 a row takes 2 ms instead of 1
+    rig.clock.advance_ms(ms);
+    step_ms.push_back(ms + static_cast<double>(rows.size()));
+    return {};
+  };
+  measure(rig);
+  auto long_job = rig.add(job_of(2900));
+  for (int i = 0; i < 10; i++) rig.step();
+  while (!is_ready(long_job)) {
+    rig.step();
+    if (is_ready(long_job)) break;
+    EXPECT_NEAR(step_ms.back(), 64, 12) << step_ms.size();
+  }
+  Job job = job_of(60);
+  job.terms.deadline_ns = rig.clock.now_ns() + 90'000'000;
+  auto timely = rig.add(job);
+  EXPECT_FALSE(is_ready(timely)) << "60 rows at the beginning take about 64 ms";
+  rig.finish_all();
 }
 
 TEST(EngineOrder, BulkJobsStandBackButEnd) {

@@ -80,6 +80,7 @@ void Engine::take_rows(Work& work, std::int32_t rows_max, Batch& batch) {
                           .cell = row_cell(work, of_part, row),
                           .sequences = row_sequences(work, of_part, row),
                           .output = row.read >= 0});
+    batch.units += cost_.units(1, row.position);
     work.cursor++;
     taken++;
   }

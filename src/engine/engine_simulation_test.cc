@@ -76,6 +76,8 @@ class Simulation {
     asked.cancelled = std::make_shared<std::atomic<bool>>(false);
     asked.job.terms.cancelled = asked.cancelled;
     asked.job.terms.bulk = chance(5);
+    if (chance(4)) asked.job.terms.hold = sessions_[random_() % sessions_.size()];
+    if (chance(20)) sessions_[random_() % sessions_.size()] = std::make_shared<const int>(0);
     asked.job.terms.client = std::string(1, static_cast<char>('a' + random_() % 3));
     if (chance(6))
       asked.job.terms.deadline_ns = rig_.clock.now_ns() + static_cast<std::int64_t>(random_() % 2'000'000'000);
@@ -145,6 +147,7 @@ class Simulation {
   EngineRig rig_;
   const std::int32_t cache_tokens_;
   std::vector<Asked> asked_;
+  std::vector<std::shared_ptr<const int>> sessions_ = std::vector<std::shared_ptr<const int>>(3);  // none at first
   std::uint64_t answers_ = 0;
   std::uint64_t right_ = 0;
   std::uint64_t failed_ = 0;

@@ -59,6 +59,9 @@ struct JobTerms {
   // Called on the engine's thread with each read as soon as it is there, before the job's result. After a failed batch
   // reads come again, the same. Must be quick and must not throw. May be empty.
   std::function<void(std::size_t read, const ReadResult& numbers)> on_read;
+  // The kept segments that the job begins with are held as long as somebody has this (PrefixNode::holders). May be
+  // empty.
+  std::shared_ptr<const void> hold;
   bool follows = false;  // belongs to a request whose first job was accepted: the queue's limit is not for it
 };
 

@@ -21,7 +21,8 @@ bool has_gpu() {
 // Weights as the file has them are asked for, or are all that works here.
 bool is_off(const ModelOptions& options) {
   if (!kernels::device_is_worth_it() || options.packing == Packing::kOff) return true;
-  return options.packing == Packing::kAuto && (!options.extra_buffers || (has_gpu() && options.gpu_layers != 0));
+  return options.packing == Packing::kAuto &&
+         (!kernels::device_is_tried() || !options.extra_buffers || (has_gpu() && options.gpu_layers != 0));
 }
 
 std::string mebibytes(std::uint64_t bytes) { return std::to_string(bytes / (1024 * 1024)) + " MiB"; }

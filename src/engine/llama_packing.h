@@ -23,7 +23,8 @@ struct PackingReport {
 };
 
 // Before llama.cpp loads: says to ggml what it may offer for this model's weights. With kAuto that is decided
-// afterwards. Off where a GPU computes or the CPU has no unit that is worth it. REQUIRES: start_llama().
+// afterwards. Off where a GPU computes, where the CPU has no unit that is worth it, and where it has one that was never
+// compared with ggml's kernels. REQUIRES: start_llama().
 void prepare_packing(const ModelOptions& options);
 
 // After loading, before anything computes: packs. `needed_bytes`: what the model takes without packed copies; kAuto

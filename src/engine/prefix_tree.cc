@@ -1,5 +1,6 @@
 #include "engine/prefix_tree.h"
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "base/assert.h"
@@ -56,12 +57,29 @@ void PrefixTree::remove(PrefixNode* node) {
   ASSAY_ASSERT(false);
 }
 
-PrefixNode* PrefixTree::oldest_idle() const {
-  PrefixNode* oldest = nullptr;
+bool PrefixNode::is_held() const {
+  return std::any_of(holders.begin(), holders.end(), [](const auto& holder) { return !holder.expired(); });
+}
+
+void PrefixTree::hold(PrefixNode* node, const std::shared_ptr<const void>& holder) {
+  std::erase_if(node->holders, [](const auto& other) { return other.expired(); });
+  const auto is_same = [&holder](const auto& other) { return other.lock() == holder; };
+  if (std::none_of(node->holders.begin(), node->holders.end(), is_same)) node->holders.emplace_back(holder);
+}
+
+PrefixNode* PrefixTree::oldest_idle(std::int32_t held_tokens_max) const {
+  PrefixNode* free = nullptr;
+  PrefixNode* held = nullptr;
+  std::ptrdiff_t held_tokens = 0;
   for (const auto& [key, node] : nodes_) {
-    if (node->users == 0 && (oldest == nullptr || node->last_use < oldest->last_use)) oldest = node.get();
+    const bool is_held = node->is_held();
+    if (is_held) held_tokens += std::ssize(node->tokens);
+    if (node->users > 0) continue;
+    PrefixNode*& oldest = is_held ? held : free;
+    if (oldest == nullptr || node->last_use < oldest->last_use) oldest = node.get();
   }
-  return oldest;
+  if (held != nullptr && (free == nullptr || held_tokens > held_tokens_max)) return held;
+  return free;
 }
 
 std::vector<const PrefixNode*> PrefixTree::droppable() const {

@@ -26,7 +26,10 @@ struct PrefixNode {
   bool ready = false;          // computed; until then its owner computes it
   std::int32_t users = 0;      // jobs that stand on it, and nodes below it: as long as there are any it stays
   std::uint64_t last_use = 0;  // order of use
+  // It is held while any of them lives: whoever owns one wants it to stay although no job stands on it now.
+  std::vector<std::weak_ptr<const void>> holders;
 
+  bool is_held() const;
   // The highest tile of the path; -1 for none.
   std::int32_t top_tile() const { return tiles.empty() ? -1 : tiles.back(); }
   std::int32_t end() const { return position + static_cast<std::int32_t>(tokens.size()); }
@@ -51,8 +54,11 @@ class PrefixTree {
     touch(node);
   }
   void leave(PrefixNode* node) { node->users--; }
-  // The node without users that was used longest ago; nullptr when all are in use.
-  PrefixNode* oldest_idle() const;
+  // Adds a holder to the node, once. REQUIRES: not nullptr.
+  static void hold(PrefixNode* node, const std::shared_ptr<const void>& holder);
+  // The node without users that goes next; nullptr when all are in use. First those that nobody holds, of these the one
+  // used longest ago; but where held nodes have more than `held_tokens_max` tokens, first of them.
+  PrefixNode* oldest_idle(std::int32_t held_tokens_max) const;
   // All nodes that could go, one after another: no job stands on them or below them.
   std::vector<const PrefixNode*> droppable() const;
   // Drops everything, whoever uses it.

@@ -43,17 +43,43 @@ TEST(PrefixTree, TheSameTokensCutElsewhereAreOtherSegments) {
 TEST(PrefixTree, DropsTheOneUsedLongestAgoAndParentsOnlyAfterTheirChildren) {
   Family family;
   family.tree.touch(family.first);
-  EXPECT_EQ(family.tree.oldest_idle(), family.second);  // system is older but has children
+  constexpr std::int32_t kNone = 0;                          // held tokens
+  EXPECT_EQ(family.tree.oldest_idle(kNone), family.second);  // system is older but has children
   family.tree.use(family.second);
-  EXPECT_EQ(family.tree.oldest_idle(), family.first);
+  EXPECT_EQ(family.tree.oldest_idle(kNone), family.first);
   family.tree.remove(family.first);
-  EXPECT_EQ(family.tree.oldest_idle(), nullptr);
+  EXPECT_EQ(family.tree.oldest_idle(kNone), nullptr);
   family.tree.leave(family.second);
   family.tree.remove(family.second);
-  EXPECT_EQ(family.tree.oldest_idle(), family.system);
+  EXPECT_EQ(family.tree.oldest_idle(kNone), family.system);
   family.tree.remove(family.system);
   EXPECT_EQ(family.tree.nodes(), 0);
   EXPECT_EQ(family.tree.tokens(), 0);
+}
+
+TEST(PrefixTree, WhatIsHeldGoesLast) {
+  Family family;
+  auto session = std::make_shared<const int>(1);
+  PrefixTree::hold(family.first, session);
+  PrefixTree::hold(family.first, session);
+  EXPECT_EQ(family.first->holders.size(), 1u);
+  family.tree.touch(family.second);
+  EXPECT_EQ(family.tree.oldest_idle(3), family.second) << "although it was used later";
+  family.tree.use(family.second);
+  EXPECT_EQ(family.tree.oldest_idle(3), family.first) << "rather than nothing";
+  family.tree.leave(family.second);
+  session.reset();
+  EXPECT_FALSE(family.first->is_held());
+  EXPECT_EQ(family.tree.oldest_idle(3), family.first);
+}
+
+TEST(PrefixTree, HeldNodesOverTheirShareGoFirst) {
+  Family family;
+  const auto session = std::make_shared<const int>(1);
+  PrefixTree::hold(family.second, session);  // three tokens
+  EXPECT_EQ(family.tree.oldest_idle(3), family.first);
+  family.tree.touch(family.second);
+  EXPECT_EQ(family.tree.oldest_idle(2), family.second);
 }
 
 TEST(PrefixTree, DroppableIsWhatNoJobStandsOnOrBelow) {

@@ -51,6 +51,7 @@ const AttentionUnit& scalar_attention();
 // Null where this program or this CPU lacks it.
 const AttentionUnit* avx512_attention();
 const AttentionUnit* avx2_attention();
+const AttentionUnit* neon_attention();
 // The best one that is worth it, or null: then attention stays with ggml.
 const AttentionUnit* chosen_attention();
 

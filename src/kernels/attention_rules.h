@@ -13,8 +13,8 @@ inline constexpr float kLn2High = 0.693359375F;  // few bits, so that n times it
 inline constexpr float kLn2Low = -2.12194440e-4F;
 inline constexpr float kExp[] = {1.0F / 720, 1.0F / 120, 1.0F / 24, 1.0F / 6, 0.5F, 1.0F, 1.0F};  // highest power first
 
-// The sum of weights is counted in units of 2^-30, its low 15 bits and the rest apart, so that 32 bits of eight lanes
-// hold both for 65,536 cells.
+// The sum of weights is counted in units of 2^-30, its low 15 bits and the rest apart, so that 32 bits of four lanes
+// or more hold both for 65,536 cells.
 inline constexpr float kSumScale = 1073741824.0F;
 inline constexpr std::int32_t kSumLowBits = 15;
 inline constexpr std::int32_t kSumLowMask = (1 << kSumLowBits) - 1;

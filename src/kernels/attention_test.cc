@@ -106,7 +106,7 @@ std::vector<std::uint32_t> bits(const std::vector<float>& floats) {
 
 std::vector<const AttentionUnit*> units() {
   std::vector<const AttentionUnit*> out = {&scalar_attention()};
-  for (const AttentionUnit* unit : {avx2_attention(), avx512_attention()}) {
+  for (const AttentionUnit* unit : {avx2_attention(), avx512_attention(), neon_attention()}) {
     if (unit != nullptr) out.push_back(unit);
   }
   return out;

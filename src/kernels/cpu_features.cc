@@ -9,6 +9,9 @@
 #if defined(__linux__)
 #include <sys/syscall.h>
 #endif
+#elif defined(__aarch64__) && defined(__linux__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
 #endif
 
 namespace assay::kernels {
@@ -81,8 +84,18 @@ bool cpu_has(CpuFeature feature) {
       return kAvx512Vnni;
     case CpuFeature::kAmxInt8:
       return kAmxInt8;
+    default:
+      return false;
   }
   return false;
+}
+
+#elif defined(__aarch64__) && defined(__linux__)
+
+bool cpu_has(CpuFeature feature) {
+  static const bool kDotprod = (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
+  static const bool kI8mm = kDotprod && (getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0;
+  return (feature == CpuFeature::kNeonDotprod && kDotprod) || (feature == CpuFeature::kNeonI8mm && kI8mm);
 }
 
 #else

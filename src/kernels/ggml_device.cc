@@ -91,6 +91,8 @@ ggml_backend_dev_t get_device(ggml_backend_reg_t, std::size_t) { return &device;
 
 bool device_is_worth_it() { return &chosen_unit() != &scalar_unit(); }
 
+bool device_is_tried() { return !chosen_unit().untried; }
+
 void use_kernels(PackMode wanted) {
   if (!device_is_worth_it()) return;
   mode = wanted;

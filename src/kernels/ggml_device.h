@@ -17,6 +17,9 @@ namespace assay::kernels {
 // False where only the scalar unit works: then the device is never registered.
 bool device_is_worth_it();
 
+// False where the unit's speed was never compared with ggml's kernels (Unit::untried): use it only when asked to.
+bool device_is_tried();
+
 // For models that are loaded from now on. The first call with a mode other than kOff registers the device; REQUIRES:
 // after ggml's own backends are there. Thread-safe. Does nothing where device_is_worth_it() is false.
 void use_kernels(PackMode mode);

@@ -84,7 +84,10 @@ constexpr AttentionUnit kScalar{.name = "scalar", .pack_keys = pack_keys, .atten
 const AttentionUnit& scalar_attention() { return kScalar; }
 
 const AttentionUnit* chosen_attention() {
-  return avx512_attention() != nullptr ? avx512_attention() : avx2_attention();
+  for (const AttentionUnit* unit : {avx512_attention(), avx2_attention(), neon_attention()}) {
+    if (unit != nullptr) return unit;
+  }
+  return nullptr;
 }
 
 std::size_t attention_scratch(std::int32_t panel_count, std::int32_t depth) {

@@ -71,6 +71,9 @@ struct Unit {
   // Before and after the blocks of one group size on a thread; null where there is nothing to do.
   void (*begin)(std::int32_t group) = nullptr;
   void (*end)() = nullptr;
+  // Right everywhere, but its speed was never compared with ggml's own kernels on hardware: it computes when it is
+  // asked for (`--pack on`), not by itself.
+  bool untried = false;
 };
 
 const Unit& scalar_unit();
@@ -79,6 +82,7 @@ const Unit* avx2_unit();
 const Unit* avx_vnni_unit();
 const Unit* avx512_vnni_unit();
 const Unit* amx_int8_unit();
+const Unit* neon_i8mm_unit();
 const Unit* neon_dotprod_unit();
 // The AMX kernel on tiles that are emulated in plain C++, for tests on machines without AMX.
 const Unit& emulated_amx_unit();

@@ -8,14 +8,14 @@ namespace assay::kernels {
 namespace {
 
 struct Usable {
-  std::array<const Unit*, 6> units{};
+  std::array<const Unit*, 7> units{};
   std::size_t count = 0;
 };
 
 Usable find_usable() {
   Usable usable;
-  for (const Unit* unit :
-       {amx_int8_unit(), avx512_vnni_unit(), avx_vnni_unit(), avx2_unit(), neon_dotprod_unit(), &scalar_unit()}) {
+  for (const Unit* unit : {amx_int8_unit(), avx512_vnni_unit(), avx_vnni_unit(), avx2_unit(), neon_i8mm_unit(),
+                           neon_dotprod_unit(), &scalar_unit()}) {
     if (unit != nullptr) usable.units[usable.count++] = unit;
   }
   return usable;

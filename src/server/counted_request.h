@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "server/decision_call.h"
-#include "server/http_message.h"
+#include "server/http/http_message.h"
 #include "server/metrics.h"
 #include "server/request_log.h"
 #include "server/route_table.h"

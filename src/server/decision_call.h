@@ -6,9 +6,9 @@
 #include <string>
 
 #include "assay/decider.h"
-#include "server/http_message.h"
+#include "server/http/http_message.h"
 #include "server/metrics.h"
-#include "server/wire_format.h"
+#include "server/wires/wire_format.h"
 
 namespace assay::server {
 

@@ -8,8 +8,8 @@
 #include <system_error>
 #include <utility>
 
-#include "server/openai_error.h"
-#include "server/wire_json.h"
+#include "server/wires/openai_error.h"
+#include "server/wires/wire_json.h"
 
 namespace assay::server {
 namespace {

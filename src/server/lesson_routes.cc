@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "server/lesson_bodies.h"
-#include "server/wire_json.h"
+#include "server/wires/wire_json.h"
 
 namespace assay::server {
 namespace {

@@ -19,7 +19,7 @@
 
 #include "assay/error.h"
 #include "assay/lesson_desk.h"
-#include "server/http_message.h"
+#include "server/http/http_message.h"
 #include "server/route_table.h"
 
 namespace assay::server {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "assay/value.h"
-#include "server/wire_json.h"
+#include "server/wires/wire_json.h"
 
 namespace assay::server {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "server/chat_server.h"
+#include "server/llama/chat_server.h"
 #include "server/route_table.h"
 
 namespace assay::server {

@@ -7,7 +7,7 @@
 
 #include "base/edit_distance.h"
 #include "base/utf8.h"
-#include "server/ascii.h"
+#include "server/http/ascii.h"
 
 namespace assay::server {
 namespace {

@@ -12,14 +12,14 @@
 
 #include "base/log.h"
 #include "base/sha256.h"
-#include "server/ascii.h"
-#include "server/http_headers.h"
-#include "server/json_lines.h"
+#include "server/http/ascii.h"
+#include "server/http/http_headers.h"
 #include "server/lesson_routes.h"
-#include "server/openai_error.h"
-#include "server/systemone_error.h"
-#include "server/wire_json.h"
-#include "server/wire_reply.h"
+#include "server/sagemaker/json_lines.h"
+#include "server/wires/openai_error.h"
+#include "server/wires/systemone_error.h"
+#include "server/wires/wire_json.h"
+#include "server/wires/wire_reply.h"
 
 namespace assay::server {
 namespace {
@@ -293,6 +293,7 @@ Routes::Served Routes::decide(const Route& route, const HttpRequest& request, co
   ParsedWire& parsed = std::get<ParsedWire>(read);
   parsed.request.client = client_of(request);
   parsed.request.cancelled = request.disconnected;
+  parsed.request.hold = request.hold;
   if (parsed.write_answer && wants_event_stream(request)) return stream(*wire, std::move(parsed), id, counted);
   Served served = served_of(make_decision(place_, *wire, parsed, id));
   if (served.reply.status == 200) served.reply.content_type = parsed.content_type;

@@ -10,7 +10,7 @@
 #include "server/routes.h"
 #include "server/testing/fake_decider.h"
 #include "server/testing/fake_desk.h"
-#include "server/wire_json.h"
+#include "server/wires/wire_json.h"
 
 namespace assay::server {
 namespace {

@@ -1,13 +1,13 @@
 // What is only looked at: health, the model, metrics, and the pages for people and tools.
 #include <utility>
 
-#include "server/execution_parameters.h"
 #include "server/lesson_metrics.h"
 #include "server/metric_aliases.h"
-#include "server/oip.h"
 #include "server/routes.h"
+#include "server/sagemaker/execution_parameters.h"
+#include "server/sagemaker/oip.h"
 #include "server/web_pages.h"
-#include "server/wire_reply.h"
+#include "server/wires/wire_reply.h"
 
 namespace assay::server {
 

@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "server/json_lines.h"
 #include "server/routes.h"
+#include "server/sagemaker/json_lines.h"
 #include "server/testing/fake_decider.h"
-#include "server/wire_json.h"
+#include "server/wires/wire_json.h"
 
 namespace assay::server {
 namespace {
@@ -157,12 +157,18 @@ TEST(RoutesSageMaker, ASessionHoldsItsState) {
 
   EXPECT_EQ(server.post("/invocations", kStateless, {{kSession, id}}).status, 200);
   EXPECT_EQ(server.decider.last_request().state, Value("held"));
+  const std::weak_ptr<const void> hold = server.decider.last_request().hold;
+  EXPECT_FALSE(hold.expired());
   EXPECT_EQ(server.post("/invocations", kSystemOne, {{kSession, id}}).status, 200);
   EXPECT_EQ(server.decider.last_request().state, Value("s")) << "the body's own wins";
+  EXPECT_EQ(server.decider.last_request().hold, hold.lock()) << "one for all calls of the session";
   EXPECT_EQ(server.post("/invocations", kStateless).status, 400);
+  EXPECT_EQ(server.post("/invocations", kSystemOne).status, 200);
+  EXPECT_EQ(server.decider.last_request().hold, nullptr) << "no session";
 
   const HttpReply closed = server.post("/invocations", R"({"requestType":"CLOSE"})", {{kSession, id}});
   EXPECT_EQ(closed.status, 200);
+  EXPECT_TRUE(hold.expired());
   EXPECT_EQ(header(closed, "X-Amzn-SageMaker-Closed-Session-Id"), id);
   EXPECT_EQ(server.post("/invocations", kStateless, {{kSession, id}}).status, 400);
 }
@@ -171,6 +177,7 @@ TEST(RoutesSageMaker, ARequestCanOpenASession) {
   Server server(with_sessions());
   const HttpReply opened = server.post("/invocations", kSemif, {{kSession, "NEW_SESSION"}});
   EXPECT_EQ(opened.status, 200);
+  EXPECT_NE(server.decider.last_request().hold, nullptr);
   const std::string id = header(opened, kNewSession).substr(0, 32);
   EXPECT_EQ(server.post("/invocations", kStateless, {{kSession, id}}).status, 200);
   EXPECT_EQ(server.decider.last_request().state, Value("s"));

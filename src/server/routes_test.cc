@@ -11,7 +11,7 @@
 
 #include "base/log.h"
 #include "server/testing/fake_decider.h"
-#include "server/wire_json.h"
+#include "server/wires/wire_json.h"
 
 namespace assay::server {
 namespace {

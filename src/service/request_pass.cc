@@ -17,6 +17,7 @@ Result<JobFuture> RequestPass::submit(engine::Job job, bool follows) {
   job.terms.deadline_ns = deadline_ns_;
   job.terms.client = request_.client;
   job.terms.cancelled = cancelled_;
+  job.terms.hold = request_.hold;
   job.terms.follows = follows;
   return scheduler_.submit(std::move(job));
 }

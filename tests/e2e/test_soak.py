@@ -26,5 +26,11 @@ class Soak(unittest.TestCase):
     def test_case_40_45_hybrid(self):
         self.soak(harness.tiny("tiny-hybrid"), 300, 50, 100)
 
+    def test_case_40_41_sliding_window(self):
+        self.soak(harness.tiny("tiny-window"), 300, 50, 150)
+
+    def test_case_40_41_experts(self):
+        self.soak(harness.tiny("tiny-experts"), 300, 50, 100)
+
     def test_case_49_50_default_model(self):
         self.soak(harness.default_model(), 45, 12, 40)

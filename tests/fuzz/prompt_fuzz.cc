@@ -12,7 +12,7 @@
 #include "base/utf8.h"
 #include "decision/labels.h"
 #include "decision/prompt.h"
-#include "server/wire.h"
+#include "server/wires/wire.h"
 
 namespace {
 

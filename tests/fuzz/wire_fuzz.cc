@@ -11,13 +11,13 @@
 #include "assay/decision.h"
 #include "assay/value.h"
 #include "base/assert.h"
-#include "server/body_shape.h"
-#include "server/chat_decide.h"
-#include "server/openai_decisions.h"
-#include "server/systemone_wire.h"
-#include "server/wire.h"
-#include "server/wire_json.h"
-#include "server/wire_reply.h"
+#include "server/wires/body_shape.h"
+#include "server/wires/chat_decide.h"
+#include "server/wires/openai_decisions.h"
+#include "server/wires/systemone_wire.h"
+#include "server/wires/wire.h"
+#include "server/wires/wire_json.h"
+#include "server/wires/wire_reply.h"
 
 namespace {
 

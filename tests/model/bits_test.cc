@@ -220,7 +220,9 @@ TEST_P(SameBits, WhereWhatWasStoredIsDamaged) {
   for (const std::size_t i : {2, 5, 2}) EXPECT_EQ(run(*second->scheduler, jobs_[i]), expected_[i]) << i;
 }
 
-INSTANTIATE_TEST_SUITE_P(Tiny, SameBits, ::testing::Values("tiny-attention.gguf", "tiny-hybrid.gguf"));
+INSTANTIATE_TEST_SUITE_P(Tiny, SameBits,
+                         ::testing::Values("tiny-attention.gguf", "tiny-hybrid.gguf", "tiny-window.gguf",
+                                           "tiny-experts.gguf"));
 
 }  // namespace
 }  // namespace assay::engine

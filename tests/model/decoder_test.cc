@@ -128,8 +128,10 @@ TEST_P(BothKinds, TokensOutsideTheVocabularyAreRefused) {
 INSTANTIATE_TEST_SUITE_P(Tiny, BothKinds,
                          ::testing::Values(Kind{"tiny-attention.gguf", true, 1e-3},
                                            Kind{"tiny-attention.gguf", false, 1e-4},
-                                           Kind{"tiny-hybrid.gguf", true, 1e-2},
-                                           Kind{"tiny-hybrid.gguf", false, 1e-4}));
+                                           Kind{"tiny-hybrid.gguf", true, 1e-2}, Kind{"tiny-hybrid.gguf", false, 1e-4},
+                                           Kind{"tiny-window.gguf", true, 1e-3}, Kind{"tiny-window.gguf", false, 1e-4},
+                                           Kind{"tiny-experts.gguf", true, 1e-3},
+                                           Kind{"tiny-experts.gguf", false, 1e-4}));
 
 TEST(Decoder, BrokenWeightsGiveAnErrorNotANumber) {
   const auto loaded = load("tiny-nan.gguf");

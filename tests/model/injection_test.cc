@@ -10,7 +10,7 @@
 #include "decision/prompt.h"
 #include "engine/llama_encoder.h"
 #include "engine/llama_model.h"
-#include "server/wire_json.h"
+#include "server/wires/wire_json.h"
 #include "service/question_plan.h"
 
 namespace assay::service {

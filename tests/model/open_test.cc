@@ -126,7 +126,9 @@ TEST_P(Kinds, AnswersFiveHundredOptions) {
   EXPECT_EQ(reply->answers[0].options.size(), 500u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Tiny, Kinds, ::testing::Values("tiny-attention.gguf", "tiny-hybrid.gguf"));
+INSTANTIATE_TEST_SUITE_P(Tiny, Kinds,
+                         ::testing::Values("tiny-attention.gguf", "tiny-hybrid.gguf", "tiny-window.gguf",
+                                           "tiny-experts.gguf"));
 
 TEST(Open, AQuestionsOrderOfOptionsAndItsNeighboursHardlyMoveTheText) {
   const CheckDir dir;

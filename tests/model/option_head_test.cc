@@ -37,7 +37,7 @@ void expect_like_the_whole_head(Scheduler& scheduler, double rounding) {
 }
 
 TEST(OptionHead, SaysWhatTheWholeHeadSaysOnTinyModels) {
-  for (const char* name : {"tiny-attention.gguf", "tiny-hybrid.gguf"}) {
+  for (const char* name : {"tiny-attention.gguf", "tiny-hybrid.gguf", "tiny-window.gguf", "tiny-experts.gguf"}) {
     const auto loaded = load(name, {}, {}, {}, true);
     ASSERT_NE(loaded, nullptr);
     expect_like_the_whole_head(*loaded->scheduler, 1e-4);
@@ -63,7 +63,7 @@ TEST(OptionHead, BitsDoNotDependOnWhatElseIsAskedFor) {
 }
 
 TEST(OptionHead, IsTriedOnTheModelItself) {
-  for (const char* name : {"tiny-attention.gguf", "tiny-hybrid.gguf"}) {
+  for (const char* name : {"tiny-attention.gguf", "tiny-hybrid.gguf", "tiny-window.gguf", "tiny-experts.gguf"}) {
     const auto model = load_model(name);
     ASSERT_NE(model, nullptr);
     Result<std::unique_ptr<Decoder>> decoder = model->make_decoder({}, true);

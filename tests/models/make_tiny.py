@@ -6,6 +6,8 @@ weight is drawn from a fixed seed, the same file on every machine.
 
   tiny-attention.gguf   qwen3: attention only
   tiny-hybrid.gguf      qwen35: recurrent layers with attention between them
+  tiny-window.gguf      gemma3: every second layer sees the last 48 rows only
+  tiny-experts.gguf     qwen3moe: two of four experts for each row
   tiny-head.gguf        tiny-attention with a decision head's metadata (openjev: letters read by llama.cpp's own decision code)
   tiny-nan.gguf         tiny-attention with a NaN in a weight
   tiny-embed.gguf       tiny-attention that pools its outputs: an embedding model
@@ -23,6 +25,7 @@ import numpy
 
 SEED = 20261129
 WIDTH, LAYERS, FEED_FORWARD, HEADS, KEY_VALUE_HEADS, HEAD_SIZE = 64, 4, 128, 4, 2, 16
+WINDOW, EXPERTS, EXPERTS_USED = 48, 4, 2
 STATE_SIZE, RECURRENT_HEADS, CONVOLUTION = 16, 4, 4
 CHATML = (
     "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}"
@@ -76,6 +79,10 @@ class Model:
         numbers = self.random.standard_normal((rows, columns), dtype=numpy.float32) * numpy.float32(gain / columns**0.5)
         self.writer.add_tensor(name, numbers)
         return numbers
+
+    def experts(self, name, rows, columns):
+        numbers = self.random.standard_normal((EXPERTS, rows, columns), dtype=numpy.float32) / numpy.float32(columns**0.5)
+        self.writer.add_tensor(name, numbers)
 
     def vector(self, name, numbers):
         self.writer.add_tensor(name, numpy.asarray(numbers, dtype=numpy.float32))
@@ -134,6 +141,39 @@ def attention_model(path, llama_dir, broken=False, head=False, pooling=None):
     model.close()
 
 
+def window_model(path, llama_dir):
+    model = Model(path, "gemma3", llama_dir)
+    model.writer.add_chat_template(CHATML)
+    model.number("attention.sliding_window", WINDOW)
+    model.number("attention.sliding_window_pattern", 2)
+    model.frame()
+    for layer in range(LAYERS):
+        prefix = f"blk.{layer}."
+        for norm in ("attn_norm", "post_attention_norm", "ffn_norm", "post_ffw_norm"):
+            model.ones(f"{prefix}{norm}.weight", WIDTH)
+        model.attention(prefix, query_gate=False)
+        model.feed_forward(prefix)
+    model.close()
+
+
+def experts_model(path, llama_dir):
+    model = Model(path, "qwen3moe", llama_dir)
+    model.writer.add_chat_template(CHATML)
+    for key, number in {"expert_count": EXPERTS, "expert_used_count": EXPERTS_USED, "expert_feed_forward_length": FEED_FORWARD}.items():
+        model.number(key, number)
+    model.frame()
+    for layer in range(LAYERS):
+        prefix = f"blk.{layer}."
+        model.ones(prefix + "attn_norm.weight", WIDTH)
+        model.ones(prefix + "ffn_norm.weight", WIDTH)
+        model.attention(prefix, query_gate=False)
+        model.matrix(prefix + "ffn_gate_inp.weight", EXPERTS, WIDTH, gain=2.0)
+        model.experts(prefix + "ffn_gate_exps.weight", FEED_FORWARD, WIDTH)
+        model.experts(prefix + "ffn_up_exps.weight", FEED_FORWARD, WIDTH)
+        model.experts(prefix + "ffn_down_exps.weight", WIDTH, FEED_FORWARD)
+    model.close()
+
+
 def hybrid_model(path, llama_dir):
     model = Model(path, "qwen35", llama_dir)
     model.writer.add_chat_template(CHATML)
@@ -183,6 +223,8 @@ def main():
     attention_model(at("tiny-nan.gguf"), llama_dir, broken=True)
     attention_model(at("tiny-head.gguf"), llama_dir, head=True)
     hybrid_model(at("tiny-hybrid.gguf"), llama_dir)
+    window_model(at("tiny-window.gguf"), llama_dir)
+    experts_model(at("tiny-experts.gguf"), llama_dir)
     attention_model(at("tiny-embed.gguf"), llama_dir, pooling=gguf.PoolingType.LAST)
     attention_model(at("tiny-rerank.gguf"), llama_dir, pooling=gguf.PoolingType.RANK)
     refused_model(at("embedding.gguf"), llama_dir, "qwen3", lambda writer: writer.add_uint32("qwen3.pooling_type", 3))

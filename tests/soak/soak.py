@@ -12,6 +12,7 @@ first three is not 0. Without --model: the tiny models and the default one, as f
 
 import argparse
 import contextlib
+import functools
 import http.client
 import json
 import os
@@ -183,7 +184,8 @@ def models(arguments):
     if arguments.model:
         return arguments.model
     found = []
-    for find in (lambda: harness.tiny("tiny-attention"), lambda: harness.tiny("tiny-hybrid"), harness.default_model):
+    tiny = ("tiny-attention", "tiny-hybrid", "tiny-window", "tiny-experts")
+    for find in (*(functools.partial(harness.tiny, name) for name in tiny), harness.default_model):
         try:
             found.append(find())
         except Exception as error:  # unittest.SkipTest says what is missing

@@ -27,15 +27,15 @@ JOINT = "src/cli/main.cc"
 THIRD_PARTIES = {
     "llama.cpp": (r"(llama|llama-cpp|gguf|chat|common|preset|sampling|arg|log|speculative|ngram-\w+|fit)\.h|ggml[\w-]*\.h"
                   r"|mtmd[\w-]*\.h|server-[\w-]+\.h|(jinja|llama\.cpp)/.*",
-                  (r"src/engine/llama_\w+\.cc", r"src/server/llama_\w+\.cc", r"src/kernels/ggml_\w+\.cc", r"bench/.*")),
-    "cpp-httplib": (r"cpp-httplib/.*", (r"src/server/http_(server|protocol)\.cc",)),
-    "zlib or zstd": (r"(zlib|zstd)\.h", (r"src/server/(body_encoding|event_stream)(_test)?\.cc",
+                  (r"src/engine/llama_\w+\.cc", r"src/server/llama/llama_\w+\.cc", r"src/kernels/ggml_\w+\.cc", r"bench/.*")),
+    "cpp-httplib": (r"cpp-httplib/.*", (r"src/server/http/http_(server|protocol)\.cc",)),
+    "zlib or zstd": (r"(zlib|zstd)\.h", (r"src/server/http/(body_encoding|event_stream)(_test)?\.cc",
                                          r"src/cli/gzip_file\.cc")),
-    "OpenSSL": (r"openssl/.*", (r"src/server/tls\.cc",)),
+    "OpenSSL": (r"openssl/.*", (r"src/server/http/tls\.cc",)),
     # Classes of llama.cpp's own source folder, for the one file that wraps its memory.
     "llama.cpp's memory": (r"llama-(context|io|kv-cache|kv-cache-iswa|memory-[a-z-]+)\.h",
                            (r"src/engine/llama_placement\.cc",)),
-    "nlohmann": (r"nlohmann/.*", (r"src/\w+/wire\w*\.cc", r"src/\w+/\w+_file(_test|_fuzz)?\.cc",
+    "nlohmann": (r"nlohmann/.*", (r"src/server/wires/wire\w*\.cc", r"src/\w+/\w+_file(_test|_fuzz)?\.cc",
                                   r"src/engine/llama_\w+\.cc", r"bench/.*", r"tests/.*")),
     "Eigen": (r"Eigen/.*", (r"src/teach/.*\.cc",)),
     "base64": (r"base64\.hpp", (r"src/service/lesson_file\.cc",)),
@@ -47,8 +47,8 @@ THIRD_PARTIES = {
     "Google Benchmark": (r"benchmark/.*", (r".*_bench\.cc", r"bench/.*")),
 }
 
-_SYSTEM = re.compile(r"[a-z_]+|(sys|linux|netinet|arpa)/[\w.]+|(unistd|fcntl|signal|poll|pthread|sched|dlfcn|termios|"
-                     r"errno|netdb|dirent|spawn|getopt|syslog|ifaddrs|pwd|glob|immintrin|cpuid|cxxabi|execinfo|malloc|"
+_SYSTEM = re.compile(r"[a-z_]+|(sys|linux|netinet|arpa|asm)/[\w.]+|(unistd|fcntl|signal|poll|pthread|sched|dlfcn|termios|"
+                     r"errno|netdb|dirent|spawn|getopt|syslog|ifaddrs|pwd|glob|immintrin|arm_neon|cpuid|cxxabi|execinfo|malloc|"
                      r"time|stdint|stddef|string)\.h")
 _STANDARD = re.compile(r"[a-z_0-9]+")
 # decision/ and teach/ have no thread, clock, log or file.

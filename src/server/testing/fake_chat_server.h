@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "server/chat_server.h"
+#include "server/llama/chat_server.h"
 
 namespace assay::server {
 
