@@ -51,9 +51,9 @@ struct DeciderOptions {
   Readout readout = Readout::kAuto;  // what kAuto requests get; kAuto lets the check at load choose
   SpecialTokens special_tokens = SpecialTokens::kLiteral;
   RequestLimits limits;
-  std::size_t queue_jobs_max = 256;      // accepted requests that wait; above it kOverloaded
-  Layout layout = Layout::kStateFirst;   // what kAuto requests get
-  double timeout_ms = 0;                 // of requests that name none; 0: no deadline
+  std::size_t queue_jobs_max = 256;     // accepted requests that wait; above it kOverloaded
+  Layout layout = Layout::kStateFirst;  // what kAuto requests get
+  double timeout_ms = 0;                // of requests that name none; 0: no deadline
   // A decode is kept this short: three times that while only long jobs are there, half of it where short ones keep
   // coming beside a long one.
   double step_ms = 100;

@@ -22,8 +22,7 @@ void add_load_options(std::vector<OptionSpec>& out, ServeFlags& flags) {
                               {"auto", "state_first", "question_first"}, &flags.layout));
   out.push_back(number_option("timeout-ms", "N", "Deadline of requests that name none; 0: no deadline",
                               &flags.timeout_ms, 0, 3'600'000));
-  out.push_back(number_option("step-ms", "N",
-                              "Decodes are kept this short; longer while only long requests are there",
+  out.push_back(number_option("step-ms", "N", "Decodes are kept this short; longer while only long requests are there",
                               &flags.step_ms, 1, 60'000));
   out.push_back(number_option("stuck-seconds", "N", "A decode that takes longer makes health and ping say 503",
                               &flags.stuck_seconds, 1, 86'400));
