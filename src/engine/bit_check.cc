@@ -23,6 +23,7 @@ struct Trial {
   std::int32_t more_rows = 0;      // above the least number that a batch has
   std::int32_t more_outputs = 0;   // rows that are read besides the path's last one, half of them before it
   bool is_short = false;           // in short decodes
+  bool last_alone = false;         // the path's last row in a decode of its own
 };
 
 class Trials {
@@ -42,7 +43,12 @@ class Trials {
       if (Status status = decode(trial, rules); !status.ok()) return status.error();
       add_others(trial.others_before);
     }
-    add_path(prefix, kTailRows, trial.tail_tile * rules.tile_cells + trial.tail_page * rules.page_cells);
+    const Cell tail = trial.tail_tile * rules.tile_cells + trial.tail_page * rules.page_cells;
+    add_path(prefix, kTailRows - 1, tail);
+    if (trial.last_alone) {
+      if (Status status = decode(trial, rules); !status.ok()) return status.error();
+    }
+    add_path(prefix + kTailRows - 1, 1, tail + kTailRows - 1);
     read_ = batch_.size() - 1;
     const std::size_t read = read_;
     if (Status status = decode(trial, rules); !status.ok()) return status.error();
@@ -139,6 +145,15 @@ std::vector<Trial> short_trials() {
           {.prefix_tile = 3, .tail_tile = 6, .more_rows = 30, .more_outputs = 20, .is_short = true}};
 }
 
+// Full decodes of few rows and of many, for rules under which any number will do.
+std::vector<Trial> any_rows_trials(const DecoderLimits& limits) {
+  std::vector<Trial> trials = trials_for(limits);
+  trials.push_back({.prefix_tile = 2, .tail_tile = 4, .last_alone = true});
+  trials.push_back({.prefix_tile = 3, .tail_tile = 6, .in_two = true, .more_outputs = 1, .last_alone = true});
+  trials.push_back({.others_before = std::min(limits.batch_rows_max, 512) - kPrefixRows - kTailRows});
+  return trials;
+}
+
 // From cheap to dear: none; two rows at least where one row has a kernel of its own; whole groups where kernels take
 // rows in groups. llama.cpp's K-quant kernels take windows of 256 rows and go another way when a window has 16 or
 // fewer, packed ones take rows in fours: a multiple of 32 keeps both on one way.
@@ -192,6 +207,14 @@ Result<BitCheck> check_bits(Decoder& decoder) {
       rules.short_decodes = *in_short;
       // Cheaper rules without short decodes are dearer than the next ones with them.
       if (!*in_short && rules.outputs_min == 1) continue;
+    }
+    if (check.same && !limits.whole_sequences_only && rules.rows_multiple == 1) {
+      BitRules any = rules;
+      any.rows_min = 2;  // one row alone has kernels of its own
+      any.short_decodes = false;
+      const Result<bool> any_rows = same_bits(trials, any_rows_trials(limits), any);
+      if (!any_rows.ok()) return any_rows.error();
+      if (*any_rows) rules = any;
     }
     check.rules = rules;
     if (check.same) break;

@@ -46,7 +46,34 @@ TEST(BitCheck, TheSameBitsUnderTheRightRules) {
   EXPECT_EQ(check.rules.outputs_min, 1);
   EXPECT_EQ(check.rules.outputs_multiple, 1);
   EXPECT_TRUE(check.rules.short_decodes);
+  EXPECT_EQ(check.rules.rows_min, 64);
   EXPECT_FALSE(check.note.empty());
+}
+
+// Kernels whose rows know nothing of each other: short decodes are no kind of their own then.
+TEST(BitCheck, WhereAnyNumberOfRowsHasTheSameBitsDecodesMayHaveAnyNumber) {
+  const BitRules free = {.rows_min = 2, .rows_multiple = 1, .outputs_min = 1, .outputs_multiple = 1};
+  const BitCheck check = checked(limits_with(), free);
+  EXPECT_TRUE(check.same);
+  EXPECT_EQ(check.rules.rows_min, 2);
+  EXPECT_EQ(check.rules.rows_multiple, 1);
+  EXPECT_FALSE(check.rules.short_decodes);
+  // A lone row among them would be found out.
+  FakeDecoder decoder(limits_with());
+  decoder.layout_moves_bits = true;
+  decoder.real_rules = free;
+  std::size_t decoded = 0;
+  decoder.on_decode = [&](int, std::span<const BatchRow> rows) {
+    decoded = rows.size();
+    return Status();
+  };
+  decoder.on_logits = [&](const Tokens&, std::vector<float>& logits) {
+    if (decoded < 4) logits[3] += 1;
+  };
+  const Result<BitCheck> few = check_bits(decoder);
+  ASSERT_TRUE(few.ok());
+  EXPECT_TRUE(few->same);
+  EXPECT_EQ(few->rules.rows_min, BitRules().rows_min);
 }
 
 TEST(BitCheck, BitsThatMoveWithTheRowsOfADecodeNeedWholeGroups) {
@@ -133,13 +160,13 @@ TEST(BitCheck, ShortDecodesThatMoveAreNotUsedInWholeGroupsEither) {
   EXPECT_FALSE(check->rules.short_decodes);
 }
 
-// Full decodes would hold with one row that is read; two are the cheaper rule when they allow short ones.
-TEST(BitCheck, TwoRowsAreReadWhereShortDecodesWantThem) {
+// Full decodes would hold with one row that is read; two are the cheaper rule when they allow few rows.
+TEST(BitCheck, TwoRowsAreReadWhereFewRowsWantThem) {
   const BitCheck check = checked_outputs([](int outputs, std::size_t rows) { return rows >= 64 || outputs > 1; });
   EXPECT_TRUE(check.same);
   EXPECT_EQ(check.rules.rows_multiple, 1);
   EXPECT_EQ(check.rules.outputs_min, 2);
-  EXPECT_TRUE(check.rules.short_decodes);
+  EXPECT_EQ(check.rules.rows_min, 2);
 }
 
 TEST(BitCheck, EachRuleThatIsNotKeptIsFound) {

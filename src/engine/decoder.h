@@ -20,7 +20,7 @@ struct BitRules {
   std::int32_t tile_cells = 64;     // attention sums over cells in tiles of this many; a segment shares none with those
                                     // before it
   std::int32_t page_cells = 16;     // inside a tile a short segment starts at a multiple of this
-  std::int32_t rows_min = 64;       // a decode has at least this many rows
+  std::int32_t rows_min = 64;       // a decode has at least this many rows; 2 where any number has the same bits
   std::int32_t rows_multiple = 32;  // and a multiple of this many
   std::int32_t outputs_min = 32;    // the same for rows with `output`, which alone go through the last layer and the
   std::int32_t outputs_multiple = 32;  // head; a decode may also have none

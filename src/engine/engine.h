@@ -60,12 +60,12 @@ struct Work {
   std::int32_t cursor = 0;            // rows (attention) or steps (recurrent) computed
   std::int32_t wave = -1;             // whose leaves hold sequences now
   JobResult result;
-  std::vector<PrefixKey> keys;  // of its segments that may be kept
-  double client_seconds = 0;    // what its client had since it came
-  double units_left = 0;        // to compute (StepCost)
-  double seconds_left = 0;      // to compute, by the measured rate, and what it stands back
-  double rank = 0;              // the lowest is next
-  bool had_last_step = false;   // it was first then
+  std::vector<PrefixKey> keys;    // of its segments that may be kept
+  double client_seconds = 0;      // what its client had since it came
+  double units_left = 0;          // to compute (StepCost)
+  double seconds_left = 0;        // to compute, by the measured rate, and what it stands back
+  double rank = 0;                // the lowest is next
+  std::int32_t steps_passed = 2;  // that shorter ones had although it was first, since its own last one
 
   std::int32_t rows_left() const;
   std::int32_t next_depth() const;  // of its next row; 0 where all are computed

@@ -12,7 +12,11 @@ namespace {
 constexpr double kGuessedPerSecond = 200;  // units, for ranking before anything was measured
 constexpr double kWatchSeconds = 10;       // after a short job that overtook a long one others are expected so long
 constexpr double kReserveSeconds = 1;      // after so long a job that finds no room keeps younger ones out
+constexpr std::int32_t kFewRows = 64;      // fewer than so many take about as long as so many, whatever the bits need
+constexpr std::int32_t kPassesMax = 2;     // steps one after another that short ones have before a long one
 constexpr double kLongTimes = 4;           // a job is long beside one that needs so many times less
+
+std::int32_t few_rows(const BitRules& rules) { return rules.rows_min > 2 ? rules.rows_min : kFewRows; }
 
 }  // namespace
 
@@ -118,16 +122,17 @@ void Engine::rank_works() {
 
 // Age gives a long job every other step, not all of them: in its second half it has waited for longer than it needs,
 // and would keep every short one of its client waiting to its end. One that comes while a step of its runs has the
-// next.
+// next, and where that does not end it one more.
 void Engine::let_short_ones_pass() {
   Work& first = *works_.front();
   const auto passes = [&first](const std::unique_ptr<Work>& work) {
     return work->job.terms.client == first.job.terms.client && work->seconds_left * kLongTimes < first.seconds_left;
   };
-  const bool short_ones_wait = std::any_of(works_.begin(), works_.end(), passes);
-  const bool had_last = first.had_last_step;
-  first.had_last_step = !(short_ones_wait && had_last);
-  if (short_ones_wait && had_last) std::stable_partition(works_.begin(), works_.end(), passes);
+  const auto goes_on = [&passes](const std::unique_ptr<Work>& work) { return work->running && passes(work); };
+  const auto any = [this](const auto& is_such) { return std::any_of(works_.begin(), works_.end(), is_such); };
+  const bool may_pass = first.steps_passed == 0 ? any(passes) : first.steps_passed < kPassesMax && any(goes_on);
+  first.steps_passed = may_pass ? first.steps_passed + 1 : 0;
+  if (may_pass) std::stable_partition(works_.begin(), works_.end(), passes);
 }
 
 // What the next step may take. With a long job first nobody is about to finish, so a large batch, which costs less a
@@ -137,7 +142,7 @@ double Engine::step_units() const {
   const Work& first = *works_.front();
   const bool watched = overtaken_ns_ != 0 && clock_.ms_since(overtaken_ns_) < kWatchSeconds * 1e3;
   if (watched && first.units_left >= kLongTimes * units) return units * options_.watched_steps;
-  const bool is_long = works_.size() == 1 || (!watched && first.rows_left() >= 2 * limits_.rules.rows_min);
+  const bool is_long = works_.size() == 1 || (!watched && first.rows_left() >= 2 * few_rows(limits_.rules));
   return units * (is_long ? options_.long_steps : 1);
 }
 
@@ -147,7 +152,7 @@ std::int32_t Engine::rows_room(const Batch& batch, const Work& work, double unit
   const auto there = static_cast<std::int32_t>(batch.rows.size());
   if (batch.is_short) return rules.short_rows_max() - there;
   std::int32_t rows = cost_.units_per_second() > 0 ? cost_.rows_within(units - batch.units, work.next_depth())
-                                                   : 2 * rules.rows_min - there;
+                                                   : 2 * few_rows(limits_.rules) - there;
   rows = std::min(std::max(there + rows, rules.rows_min), limits_.batch_rows_max);
   return std::max(rules.rows_min, rows - rows % rules.rows_multiple) - there;
 }
@@ -199,14 +204,15 @@ std::int32_t Engine::full_rows_left(const Work& work, std::int32_t enough) const
   return left;
 }
 
-// When what would be left for the next batch is less than a batch has at least, it goes into this one: padding rows
-// cost as much as rows that somebody waits for.
+// When what would be left for the next batch is few rows, it goes into this one: so few cost nearly as much as many,
+// and padding rows as much as those that somebody waits for.
 void Engine::take_tail(Batch& batch) {
   if (batch.works.empty() || batch.works.front()->suspect || batch.is_short) return;
+  const std::int32_t few = few_rows(limits_.rules);
   std::int32_t left = 0;
   for (const std::unique_ptr<Work>& work : works_) {
-    left += full_rows_left(*work, limits_.rules.rows_min - left);
-    if (left >= limits_.rules.rows_min) return;
+    left += full_rows_left(*work, few - left);
+    if (left >= few) return;
   }
   if (left == 0) return;
   for (const std::unique_ptr<Work>& work : works_) {

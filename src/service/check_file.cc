@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-constexpr int kFormat = 3;
+constexpr int kFormat = 4;
 
 std::int64_t modified_ns(const std::string& path) {
   std::error_code failure;
@@ -52,6 +52,7 @@ Json to_json(const CheckRecord& record) {
           {"extra_buffers", record.extra_buffers},
           {"bits_key", record.bits_key},
           {"bits_same", record.bits_same},
+          {"rows_min", record.rules.rows_min},
           {"rows_multiple", record.rules.rows_multiple},
           {"outputs_min", record.rules.outputs_min},
           {"outputs_multiple", record.rules.outputs_multiple},
@@ -73,6 +74,7 @@ CheckRecord from_json(const Json& json) {
   record.extra_buffers = json.at("extra_buffers");
   record.bits_key = json.at("bits_key");
   record.bits_same = json.at("bits_same");
+  record.rules.rows_min = json.at("rows_min");
   record.rules.rows_multiple = json.at("rows_multiple");
   record.rules.outputs_min = json.at("outputs_min");
   record.rules.outputs_multiple = json.at("outputs_multiple");

@@ -157,6 +157,7 @@ Result<std::unique_ptr<engine::PrefixStore>> open_store(const DeciderOptions& op
     return Error{ErrorCode::kUnsupportedModel, "Prefixes of this kind of model cannot be stored.", "snapshots_dir"};
   }
   std::map<std::string, std::string> settings = bit_settings(model, "");
+  settings["rows_min"] = std::to_string(limits.rules.rows_min);
   settings["rows_multiple"] = std::to_string(limits.rules.rows_multiple);
   settings["outputs_multiple"] = std::to_string(limits.rules.outputs_multiple);
   settings["outputs_min"] = std::to_string(limits.rules.outputs_min);
