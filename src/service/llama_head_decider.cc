@@ -82,6 +82,8 @@ Result<DecisionReply> LlamaHeadDecider::decide(const DecisionRequest& request) {
   if (request.readout != Readout::kAuto && request.readout != Readout::kHead) {
     return invalid_argument("readout", "This model answers through its own decision head; the only readout is head.");
   }
+  if (!request.images.empty() && !report_.reads_images)
+    return invalid_argument("images", "images: decisions of this model read no images");
   const auto has_cues = [](const Question& question) { return !question.cues.empty(); };
   if (request.hidden_state || std::any_of(request.questions.begin(), request.questions.end(), has_cues))
     return invalid_argument("hidden_state", "Models with a decision head of their own give no hidden state.");
