@@ -11,6 +11,7 @@ namespace assay::cli {
 
 struct DecideInput {
   std::vector<Row> rows;  // one or more, all on the same state
+  std::vector<Image> images = {};
   bool is_list = false;   // the body was {"decisions": [...]}
 };
 

@@ -196,14 +196,15 @@ std::string error_body(const Error& error) {
 }
 
 std::string models_body(const ModelReport& model, const std::vector<std::string>& names) {
-  const Value text_only(Value::Array{Value("text")});
+  Value::Array input = {Value("text")};
+  if (model.reads_images) input.emplace_back("image");
   const Value decisions(Value::Array{Value(model.decides ? "decisions" : "embeddings")});
   Value entry(Value::Object{
       {"id", text_value(model.id)},
       {"object", Value("model")},
       {"created", count_value(kReleaseUnixSeconds)},
       {"owned_by", Value("assay")},
-      {"architecture", Value(Value::Object{{"input_modalities", text_only}, {"output_modalities", decisions}})},
+      {"architecture", Value(Value::Object{{"input_modalities", Value(std::move(input))}, {"output_modalities", decisions}})},
       {"meta", meta_of(model)}});
   Value::Array models;
   for (const std::string& name : names) {
