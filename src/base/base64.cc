@@ -16,4 +16,6 @@ std::optional<std::string> base64_bytes(std::string_view text) {
   }
 }
 
+std::string base64_text(std::string_view bytes) { return base64::encode(bytes.data(), bytes.size()); }
+
 }  // namespace assay

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "engine/llama_media.h"
 #include "engine/llama_packing.h"
 #include "engine/llama_runtime.h"
 
@@ -93,10 +94,17 @@ common_params server_params(const ModelOptions& options) {
   params.n_gpu_layers = options.gpu_layers;
   params.no_extra_bufts = !options.extra_buffers;
   params.cache_ram_mib = 0;
+  params.mmproj.path = options.mmproj;
+  params.mmproj_use_gpu = options.gpu_layers != 0;
+  params.image_min_tokens = options.image_tokens_min;
+  params.image_max_tokens = options.image_tokens_max;
   return params;
 }
 
 }  // namespace
+
+// server_decision_context::can_use_images() in llama.cpp's server-decision.h.
+bool head_reads_images(const std::string& decision_head) { return decision_head == "openjev" || decision_head == "clef"; }
 
 struct LlamaDecisionHead::Parts {
   common_params params;
@@ -119,6 +127,10 @@ Result<std::unique_ptr<LlamaDecisionHead>> LlamaDecisionHead::open(const ModelOp
     auto parts = std::make_unique<Parts>();
     parts->params = server_params(options);
     parts->routes = std::make_unique<server_routes>(parts->params, parts->context);
+    if (!options.mmproj.empty()) {
+      const Result<ProjectorFacts> facts = inspect_projector(options.mmproj);
+      if (!facts.ok()) return facts.error();
+    }
     if (!parts->context.load_model(parts->params)) {
       return Error{ErrorCode::kUnsupportedModel, options.path + " cannot be loaded: " + take_llama_error(), "model"};
     }
@@ -131,9 +143,11 @@ Result<std::unique_ptr<LlamaDecisionHead>> LlamaDecisionHead::open(const ModelOp
   }
 }
 
-Result<HeadReply> LlamaDecisionHead::answer(const std::string& state_json, const std::vector<HeadQuestion>& questions) {
+Result<HeadReply> LlamaDecisionHead::answer(const std::string& state_json, const std::vector<HeadQuestion>& questions,
+                                            const std::vector<std::string>& image_urls) {
   try {
     Json body = {{"state", Json::parse(state_json)}, {"questions", Json::object()}};
+    if (!image_urls.empty()) body["images"] = image_urls;
     for (std::size_t i = 0; i < questions.size(); i++)
       body["questions"]["q" + std::to_string(i)] = question_json(questions[i]);
     const std::function<bool()> never_stop = [] { return false; };

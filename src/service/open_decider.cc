@@ -207,6 +207,10 @@ Result<std::unique_ptr<Decider>> open_head(const DeciderOptions& options, const 
   report.context_tokens = (*head)->context_tokens();
   report.readout = Readout::kHead;
   report.readout_source = "the model's own decision head (" + report.decision_head + ")";
+  report.reads_images = !options.model.mmproj.empty() && engine::head_reads_images(report.decision_head);
+  report.images = report.reads_images               ? "the model's own decision head"
+                  : options.model.mmproj.empty() ? "no projector"
+                                                 : "this kind of decision head has no place for images";
   report.chat_template = "model";
   report.thinking = "none";
   return std::unique_ptr<Decider>(
