@@ -47,6 +47,8 @@ class MediaScheduler {
   bool healthy() const;
   std::size_t waiting() const;  // accepted, and nothing computed yet
   bool running() const { return running_.load(); }
+  // True once a drain's grace is over.
+  bool giving_up() const { return give_up_.load(); }
   // As Scheduler::drain(): what is not answered after grace_ms gets kUnavailable behind the piece that runs then.
   void drain(double grace_ms);
 
