@@ -87,7 +87,7 @@ TEST_P(ImagePass, AQuestionsAnswerDoesNotDependOnTheOthers) {
   for (std::size_t i = 0; i < 3; i++) EXPECT_EQ(told[i], numbers_of(all.answers[i]));
 }
 
-TEST(ImagePass, CountsTheRowsOfItsImages) {
+TEST(ImageRequests, CountsTheRowsOfItsImages) {
   Seeing seeing;
   const DecisionReply plain = decided(*seeing.decider, request({}));
   const Image seen = image(9);
@@ -104,7 +104,7 @@ TEST(ImagePass, CountsTheRowsOfItsImages) {
   EXPECT_LT(decided(*seeing.decider, two).input_tokens, one.input_tokens + rows);
 }
 
-TEST(ImagePass, AReceiptHoldsTheImages) {
+TEST(ImageRequests, AReceiptHoldsTheImages) {
   Seeing seeing;
   const auto receipt = [&](std::vector<Image> images) {
     DecisionRequest asked = request(std::move(images));
@@ -117,7 +117,7 @@ TEST(ImagePass, AReceiptHoldsTheImages) {
   EXPECT_NE(receipt({image(1)}).settings, receipt({}).settings);
 }
 
-TEST(ImagePass, WhatCannotBeHadWithImagesIsRefusedByName) {
+TEST(ImageRequests, WhatCannotBeHadWithImagesIsRefusedByName) {
   Seeing seeing;
   const auto field = [&](const std::function<void(DecisionRequest&)>& change) {
     DecisionRequest asked = request({image(1)});
@@ -135,7 +135,7 @@ TEST(ImagePass, WhatCannotBeHadWithImagesIsRefusedByName) {
   EXPECT_EQ(reply.error().field, "images");
 }
 
-TEST(ImagePass, ExplainsThePromptWithItsSlots) {
+TEST(ImageRequests, ExplainsThePromptWithItsSlots) {
   Seeing seeing;
   DecisionRequest asked = request({image(1, "img-1")});
   asked.explain = true;
@@ -144,7 +144,7 @@ TEST(ImagePass, ExplainsThePromptWithItsSlots) {
   EXPECT_EQ(reply.answers[0].prompt_version, "direct-options-v1+images-v1");
 }
 
-TEST(ImagePass, IsCancelledAndLateLikeAnyOther) {
+TEST(ImageRequests, IsCancelledAndLateLikeAnyOther) {
   Seeing seeing;
   seeing.media->before_each = [&] { seeing.clock.advance_ms(10); };
   DecisionRequest asked = request({image(1)});
@@ -162,7 +162,7 @@ TEST(ImagePass, IsCancelledAndLateLikeAnyOther) {
   EXPECT_TRUE(reply.ok() || reply.error().code == ErrorCode::kCancelled);
 }
 
-TEST(ImagePass, DrainAnswersWhatIsInside) {
+TEST(ImageRequests, DrainAnswersWhatIsInside) {
   Seeing seeing;
   std::vector<std::thread> clients;
   std::atomic<int> answered{0};
