@@ -1,6 +1,7 @@
 // Requests with images: the same prompts, jobs, priors and answers as without, but the job is computed alone, by the
 // media scheduler (adr/0018).
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "engine/image_token.h"
