@@ -209,13 +209,17 @@ class LlamaMedia final : public MediaDecoder {
     llama_memory_seq_rm(memory(), sequence, -1, -1);
     positions_[sequence] = 0;
   }
-  void reset() override {
-    llama_memory_clear(memory(), true);
+  void reset() override { forget(false); }
+  void wipe() override { forget(true); }
+
+ private:
+  // Numbers of cells that nobody sees add nothing to a sum as long as they are finite, so they may stay.
+  void forget(bool numbers) {
+    llama_memory_clear(memory(), numbers);
     positions_.fill(0);
     images_.clear();
   }
 
- private:
   llama_memory_t memory() const { return llama_get_memory(context_.get()); }
   static bool is_image(const mtmd_input_chunk* chunk) {
     return mtmd_input_chunk_get_type(chunk) == MTMD_INPUT_CHUNK_TYPE_IMAGE;

@@ -36,7 +36,8 @@ struct MediaLimits {
   std::int32_t vocabulary_tokens = 0;
 };
 
-// Not thread-safe: only the media scheduler's thread calls it. After an error what it holds is not known: reset().
+// Not thread-safe: only the media scheduler's thread calls it. After an error
+// what it holds is not known: reset(), and where it is a fault of the model or the machine wipe().
 class MediaDecoder {
  public:
   virtual ~MediaDecoder() = default;
@@ -65,6 +66,8 @@ class MediaDecoder {
   virtual void release(SequenceId sequence) = 0;
   // Empties every sequence and forgets every image.
   virtual void reset() = 0;
+  // The same, and forgets every number that a broken model or a failed call left behind.
+  virtual void wipe() = 0;
 };
 
 }  // namespace assay::engine

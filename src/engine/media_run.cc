@@ -71,7 +71,13 @@ Result<MediaResult> MediaRun::run() {
     status = compute(roots[i], 0);
     decoder_.release(0);
   }
-  decoder_.reset();
+  const bool broken_numbers = !status.ok() && (status.error().code == ErrorCode::kInternal ||
+                                               status.error().code == ErrorCode::kNonfiniteLogits);
+  if (broken_numbers) {
+    decoder_.wipe();
+  } else {
+    decoder_.reset();
+  }
   if (!status.ok()) return status.error();
   return std::move(result_);
 }

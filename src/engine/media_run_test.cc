@@ -128,6 +128,7 @@ TEST(MediaRun, ErrorsNameTheImageAndLeaveNothingBehind) {
   EXPECT_TRUE(media.is_empty());
   media.nan = true;
   EXPECT_EQ(run(media, one_image()).error().code, ErrorCode::kNonfiniteLogits);
+  EXPECT_EQ(media.log.back(), "wipe");
   media.nan = false;
   media.fails = true;
   EXPECT_EQ(run(media, one_image()).error().code, ErrorCode::kInternal);

@@ -91,6 +91,10 @@ class FakeMedia final : public MediaDecoder {
     encoded_.clear();
     rows_.clear();
   }
+  void wipe() override {
+    log.emplace_back("wipe");
+    reset();
+  }
   bool is_empty() const { return sequences_.empty() && files_.empty(); }
 
  private:
