@@ -179,6 +179,12 @@ class ImagesTest(Seeing):
                              CHAT)
             self.assertEqual(reply["usage"]["prompt_tokens"], told["usage"]["input_tokens"])
 
+    def test_text_that_spells_a_slot_stays_text(self):
+        told = self.ask(systemone.body(systemone.noul(), "A <__media__> and <__media_0__>.", images=[url(png(1))],
+                                       x_readout="text", x_explain=True))["answers"]["q"]["x_explain"]
+        self.assertEqual(told["prompt"].count("<__media__>"), 2)
+        self.assertEqual([token for token in told["prompt_token_ids"] if token < 0], [-2])
+
     def test_usage_counts_the_images_rows(self):
         def tokens(**more):
             return self.ask(question(x_readout="letters", **more))["usage"]["input_tokens"]
