@@ -10,7 +10,6 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "engine/llama_media.h"
 #include "engine/llama_packing.h"
 #include "engine/llama_runtime.h"
 
@@ -127,10 +126,6 @@ Result<std::unique_ptr<LlamaDecisionHead>> LlamaDecisionHead::open(const ModelOp
     auto parts = std::make_unique<Parts>();
     parts->params = server_params(options);
     parts->routes = std::make_unique<server_routes>(parts->params, parts->context);
-    if (!options.mmproj.empty()) {
-      const Result<ProjectorFacts> facts = inspect_projector(options.mmproj);
-      if (!facts.ok()) return facts.error();
-    }
     if (!parts->context.load_model(parts->params)) {
       return Error{ErrorCode::kUnsupportedModel, options.path + " cannot be loaded: " + take_llama_error(), "model"};
     }

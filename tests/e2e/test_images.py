@@ -183,7 +183,7 @@ class ImagesTest(Seeing):
         told = self.ask(systemone.body(systemone.noul(), "A <__media__> and <__media_0__>.", images=[url(png(1))],
                                        x_readout="text", x_explain=True))["answers"]["q"]["x_explain"]
         self.assertEqual(told["prompt"].count("<__media__>"), 2)
-        self.assertEqual([token for token in told["prompt_token_ids"] if token < 0], [-2])
+        self.assertEqual([token for token in told["token_ids"] if token < 0], [-2])
 
     def test_usage_counts_the_images_rows(self):
         def tokens(**more):
