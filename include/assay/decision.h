@@ -183,8 +183,8 @@ struct RequestLimits {
 };
 
 // Checks everything that needs no model: 1..options_max options, unique ids, non-empty question text, valid UTF-8 in
-// every field, a state that is a string, object or array, images that check_image() takes. The error's field is a path below `root`, such as
-// "decision.options[2].id".
+// every field, a state that is a string, object or array, images that check_image() takes. The error's field is a path
+// below `root`, such as "decision.options[2].id".
 Status validate_request(const DecisionRequest& request, const RequestLimits& limits);
 
 }  // namespace assay

@@ -7,8 +7,8 @@
 
 namespace assay {
 
-// The bytes; nothing where the text is no base64. Padding may be left out; blanks and line breaks are refused, and so is
-// the alphabet for URLs.
+// The bytes; nothing where the text is no base64. Padding may be left out; blanks and line breaks are refused, and so
+// is the alphabet for URLs.
 std::optional<std::string> base64_bytes(std::string_view text);
 
 // With padding.

@@ -15,12 +15,14 @@ TEST(Base64, ReadsWithAndWithoutPadding) {
 }
 
 TEST(Base64, RefusesWhatIsNone) {
-  for (const char* text : {"Q", "QUJDR", "QUJ D", "QU\nJD", "QUJ-", "QUJ_", "Q===", "=", "QQ=", "QQ==QQ==", "Q\xc3\xa4=="})
+  for (const char* text :
+       {"Q", "QUJDR", "QUJ D", "QU\nJD", "QUJ-", "QUJ_", "Q===", "=", "QQ=", "QQ==QQ==", "Q\xc3\xa4=="})
     EXPECT_FALSE(base64_bytes(text)) << text;
 }
 
 TEST(Base64, WritesWhatItReads) {
-  for (const char* bytes : {"", "A", "AB", "ABC", "\xff\xfe\xfd\xfc"}) EXPECT_EQ(base64_bytes(base64_text(bytes)), bytes);
+  for (const char* bytes : {"", "A", "AB", "ABC", "\xff\xfe\xfd\xfc"})
+    EXPECT_EQ(base64_bytes(base64_text(bytes)), bytes);
 }
 
 }  // namespace

@@ -82,8 +82,8 @@ CommandSpec decide_command(DecideFlags& flags) {
       as_file(text_option("state-file", "FILE", "A file that holds the state, or -", &flags.state_file))));
   spec.options.push_back(
       as_request_only(switch_option("state-json", "The state is JSON: an object or an array", &flags.state_json)));
-  spec.options.push_back(as_request_only(as_file(
-      list_option("image", "FILE", "A PNG or JPEG that the model sees before the state; needs --mmproj", &flags.images))));
+  spec.options.push_back(as_request_only(as_file(list_option(
+      "image", "FILE", "A PNG or JPEG that the model sees before the state; needs --mmproj", &flags.images))));
   for (OptionSpec& option : question_options(flags.question)) spec.options.push_back(std::move(option));
   spec.options.push_back(as_request_only(switch_option("json", "Print JSON on a terminal, too", &flags.json)));
   spec.options.push_back(as_request_only(switch_option("explain",

@@ -17,7 +17,7 @@ struct DecideFlags {
   std::string state_file;  // "-" is standard input
   bool state_json = false;
   std::vector<std::string> images;  // files, PNG or JPEG
-  std::string file;  // a JSON body, or "-"; empty: the flags are the decision
+  std::string file;                 // a JSON body, or "-"; empty: the flags are the decision
   bool json = false;
   bool explain = false;
   std::string layout = "auto";

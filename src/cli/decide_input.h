@@ -12,7 +12,7 @@ namespace assay::cli {
 struct DecideInput {
   std::vector<Row> rows;  // one or more, all on the same state
   std::vector<Image> images = {};
-  bool is_list = false;   // the body was {"decisions": [...]}
+  bool is_list = false;  // the body was {"decisions": [...]}
 };
 
 // {"decision": {...}}, {"decisions": [...]}, a bare row or a JevBench record. Errors: kInvalidArgument.

@@ -91,8 +91,8 @@ OptionSpec snapshots_option(ModelFlags& flags) {
 }
 
 OptionSpec mmproj_option(ModelFlags& flags) {
-  return as_file(text_option("mmproj", "GGUF", "The model's projector: decisions then take images; default: none",
-                             &flags.mmproj));
+  return as_file(
+      text_option("mmproj", "GGUF", "The model's projector: decisions then take images; default: none", &flags.mmproj));
 }
 
 OptionSpec lessons_option(ModelFlags& flags) {

@@ -27,7 +27,7 @@ struct ModelFlags {
   bool no_memory_check = false;
   std::string chat_template;  // a file
   std::string readout = "auto";
-  std::string mmproj;     // a projector; `assay serve` has it from llama-server's flags, others add mmproj_option()
+  std::string mmproj;  // a projector; `assay serve` has it from llama-server's flags, others add mmproj_option()
   std::int32_t image_tokens_min = ModelOptions{}.image_tokens_min;  // llama-server's flags
   std::int32_t image_tokens_max = ModelOptions{}.image_tokens_max;
   std::string snapshots;  // a folder; commands that take it add snapshots_option()

@@ -51,9 +51,8 @@ Result<ImageFacts> inspect_png(std::string_view file) {
       return refused("is a damaged PNG: a checksum is wrong");
     if (!facts) {
       if (name != "IHDR" || bytes != kHeadBytes) return refused("is a damaged PNG: it has no header");
-      facts = ImageFacts{.format = ImageFormat::kPng,
-                         .width = big_endian(file, at + 8, 4),
-                         .height = big_endian(file, at + 12, 4)};
+      facts = ImageFacts{
+          .format = ImageFormat::kPng, .width = big_endian(file, at + 8, 4), .height = big_endian(file, at + 12, 4)};
     }
     has_pixels = has_pixels || name == "IDAT";
     if (name == "IEND") {
@@ -90,9 +89,8 @@ Result<ImageFacts> inspect_jpeg(std::string_view file) {
     if (is_frame(marker)) {
       if (marker > 0xC2) return refused("is a JPEG of a kind that is not read here: baseline and progressive ones are");
       if (bytes < 8) return refused("is a damaged JPEG: its header is cut short");
-      facts = ImageFacts{.format = ImageFormat::kJpeg,
-                         .width = big_endian(file, at + 7, 2),
-                         .height = big_endian(file, at + 5, 2)};
+      facts = ImageFacts{
+          .format = ImageFormat::kJpeg, .width = big_endian(file, at + 7, 2), .height = big_endian(file, at + 5, 2)};
     }
     if (marker == 0xDA) {
       if (!facts) return refused("is a damaged JPEG: it has no header");
@@ -123,8 +121,7 @@ Result<ImageFacts> check_image(std::string_view file) {
   if (!facts.ok()) return facts;
   const std::uint32_t shorter = std::min(facts->width, facts->height);
   const std::uint32_t longer = std::max(facts->width, facts->height);
-  const std::string size =
-      "is " + std::to_string(facts->width) + " x " + std::to_string(facts->height) + " pixels; ";
+  const std::string size = "is " + std::to_string(facts->width) + " x " + std::to_string(facts->height) + " pixels; ";
   if (shorter < kImageSideMin || longer > kImageSideMax) {
     return refused(size + "each side must have " + std::to_string(kImageSideMin) + " to " +
                    std::to_string(kImageSideMax));

@@ -39,8 +39,8 @@ Prompt letters_prompt(const Value& state, const Question& question, std::span<co
 Prompt text_prompt(const Value& state, const Question& question, Layout layout = Layout::kStateFirst);
 
 // The prompt with images in front of its user text: "NAME: ", the image and a line break for each, without "NAME: "
-// where it has none. They are the same in every prompt of a request, so they belong to the fixed bytes. The version says
-// so; without images the prompt stays as it is.
+// where it has none. They are the same in every prompt of a request, so they belong to the fixed bytes. The version
+// says so; without images the prompt stays as it is.
 Prompt with_images(Prompt prompt, std::span<const Image> images);
 
 // The states that say nothing. An option's prior is the mean of its scores after the same layout's text_prompt()

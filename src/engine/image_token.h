@@ -1,6 +1,6 @@
 #pragma once
-// The place of an image among a prompt's tokens. No vocabulary has these ids, and LLAMA_TOKEN_NULL is none of them; only
-// media jobs (media.h) take them.
+// The place of an image among a prompt's tokens. No vocabulary has these ids, and LLAMA_TOKEN_NULL is none of them;
+// only media jobs (media.h) take them.
 
 #include <cstddef>
 

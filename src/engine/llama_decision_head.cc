@@ -103,7 +103,9 @@ common_params server_params(const ModelOptions& options) {
 }  // namespace
 
 // server_decision_context::can_use_images() in llama.cpp's server-decision.h.
-bool head_reads_images(const std::string& decision_head) { return decision_head == "openjev" || decision_head == "clef"; }
+bool head_reads_images(const std::string& decision_head) {
+  return decision_head == "openjev" || decision_head == "clef";
+}
 
 struct LlamaDecisionHead::Parts {
   common_params params;

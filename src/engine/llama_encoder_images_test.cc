@@ -75,8 +75,8 @@ TEST_P(EncoderImages, EachSlotIsOneTokenInOrder) {
 
 TEST_P(EncoderImages, WhatStandsAroundTheImageHasItsOwnTokens) {
   const EncodedPrompt plain = encoded({.user = "\nWhat is it?", .base_cue = {}});
-  const EncodedPrompt seen = encoded({.user = "\nWhat is it?", .base_cue = {}, .fixed_bytes = 1, .shared_bytes = 1,
-                                      .image_slots = {0}});
+  const EncodedPrompt seen =
+      encoded({.user = "\nWhat is it?", .base_cue = {}, .fixed_bytes = 1, .shared_bytes = 1, .image_slots = {0}});
   const auto at = std::find(seen.tokens.begin(), seen.tokens.end(), image_token(0));
   ASSERT_NE(at, seen.tokens.end());
   // The end of the template's turn is the same, whatever stands before it.

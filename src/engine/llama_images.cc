@@ -20,13 +20,12 @@ Result<Pixels> decode_image(const std::string& file) {
   int width = 0;
   int height = 0;
   int colours = 0;
-  unsigned char* const data =
-      stbi_load_from_memory(reinterpret_cast<const unsigned char*>(file.data()), static_cast<int>(file.size()), &width,
-                            &height, &colours, kColours);
+  unsigned char* const data = stbi_load_from_memory(reinterpret_cast<const unsigned char*>(file.data()),
+                                                    static_cast<int>(file.size()), &width, &height, &colours, kColours);
   if (data == nullptr) {
     const char* reason = stbi_failure_reason();
-    return invalid_argument("", std::string("cannot be decoded") + (reason == nullptr ? "" : ": ") +
-                                    (reason == nullptr ? "" : reason));
+    return invalid_argument(
+        "", std::string("cannot be decoded") + (reason == nullptr ? "" : ": ") + (reason == nullptr ? "" : reason));
   }
   Pixels pixels{.width = static_cast<std::uint32_t>(width), .height = static_cast<std::uint32_t>(height), .rgb = {}};
   pixels.rgb.assign(data, data + std::size_t{pixels.width} * pixels.height * kColours);

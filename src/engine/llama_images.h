@@ -15,8 +15,9 @@ struct Pixels {
   std::vector<unsigned char> rgb;  // width * height * 3
 };
 
-// Decodes a PNG or JPEG, with the decoder that llama.cpp has in its vendor folder. Errors: kInvalidArgument, whose message goes on behind the
-// image's field. REQUIRES: the file's format and size were checked; it bounds what is allocated.
+// Decodes a PNG or JPEG, with the decoder that llama.cpp has in its vendor folder. Errors: kInvalidArgument, whose
+// message goes on behind the image's field. REQUIRES: the file's format and size were checked; it bounds what is
+// allocated.
 Result<Pixels> decode_image(const std::string& file);
 
 }  // namespace assay::engine

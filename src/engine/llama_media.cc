@@ -256,9 +256,9 @@ class LlamaMedia final : public MediaDecoder {
       if (told.rows_left > 0) told.status = told.go_on();
       return told.status.ok() ? 0 : 1;
     };
-    const std::int32_t outcome = mtmd_helper_decode_image_chunk(
-        projector_.get(), context_.get(), chunk, embeddings.data(), positions_[sequence], sequence,
-        limits_.batch_rows_max, &positions_[sequence], between, &pause);
+    const std::int32_t outcome =
+        mtmd_helper_decode_image_chunk(projector_.get(), context_.get(), chunk, embeddings.data(), positions_[sequence],
+                                       sequence, limits_.batch_rows_max, &positions_[sequence], between, &pause);
     if (!pause.status.ok()) return pause.status;
     if (outcome != 0) return failed("an image's rows could not be computed");
     return {};
@@ -290,7 +290,8 @@ Result<ProjectorFacts> inspect_projector(const std::string& path) {
   if (!flag_of(gguf.get(), "clip.has_vision_encoder")) facts.refused = "the projector is not for images";
   // Their images' rows depend on what else stands in the prompt; each image is cut on its own here.
   for (const std::string_view kind : {"hunyuanvl", "deepseek4v"}) {
-    if (facts.name == kind) facts.refused = "decisions cannot read images through a projector of the kind " + facts.name;
+    if (facts.name == kind)
+      facts.refused = "decisions cannot read images through a projector of the kind " + facts.name;
   }
   return facts;
 }

@@ -1,6 +1,6 @@
 #pragma once
-// Jobs with images, and the seam to what computes them: files in, rows of embeddings between rows of tokens, logits out.
-// llama_media.cc is the real one, testing/fake_media.h the one for tests.
+// Jobs with images, and the seam to what computes them: files in, rows of embeddings between rows of tokens, logits
+// out. llama_media.cc is the real one, testing/fake_media.h the one for tests.
 
 #include <cstdint>
 #include <functional>
@@ -52,8 +52,8 @@ class MediaDecoder {
   // Its embeddings, kept until reset(). REQUIRES: it was read.
   virtual Status encode_image(std::size_t index) = 0;
 
-  // Appends an image's rows to a sequence. `go_on` is called between two pieces of the work; its error ends it. REQUIRES:
-  // it was encoded.
+  // Appends an image's rows to a sequence. `go_on` is called between two pieces of the work; its error ends it.
+  // REQUIRES: it was encoded.
   virtual Status append_image(SequenceId sequence, std::size_t index, const std::function<Status()>& go_on) = 0;
   // Appends rows to a sequence; outputs[i] is not 0 where the logits after row i will be read.
   virtual Status append_tokens(SequenceId sequence, std::span<const TokenId> tokens,

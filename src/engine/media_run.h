@@ -2,10 +2,10 @@
 // One job with images, computed alone: a recipe of calls to a MediaDecoder that depends on the job and on nothing else,
 // so that the same job has the same bits whenever and beside whatever it is computed.
 //
-// Images are read and encoded once each, equal files once together. Segments are computed one after another, depth first,
-// each in calls of its own: a sequence holds the way from the root to where it stands, a branch goes on in a copy of it.
-// Where the sequences do not suffice for every level of branching, the way from the last copy to a leaf is computed for
-// each leaf again.
+// Images are read and encoded once each, equal files once together. Segments are computed one after another, depth
+// first, each in calls of its own: a sequence holds the way from the root to where it stands, a branch goes on in a
+// copy of it. Where the sequences do not suffice for every level of branching, the way from the last copy to a leaf is
+// computed for each leaf again.
 
 #include <cstdint>
 #include <functional>
@@ -55,7 +55,8 @@ class MediaRun {
 };
 
 // kInvalidArgument for a job without segments, an empty segment, a parent that does not stand before its child, a token
-// outside the vocabulary, an image that is not there, a read outside its segment or after an image, or of a hidden state.
+// outside the vocabulary, an image that is not there, a read outside its segment or after an image, or of a hidden
+// state.
 Status check_media_job(const MediaJob& job, const MediaLimits& limits);
 
 }  // namespace assay::engine

@@ -65,8 +65,8 @@ MediaJob branches() {
 TEST(MediaRun, ABranchGoesOnInACopy) {
   testing::FakeMedia media;
   ASSERT_TRUE(run(media, branches()).ok());
-  EXPECT_EQ(media.log, (Log{"read 0", "tokens 1 -> 0", "encode 0", "image 0 -> 0", "fork 0 1", "tokens 1 -> 1", "fork 0 1",
-                            "tokens 2 -> 1", "fork 1 2", "tokens 1 -> 2", "fork 1 2", "tokens 2 -> 2"}));
+  EXPECT_EQ(media.log, (Log{"read 0", "tokens 1 -> 0", "encode 0", "image 0 -> 0", "fork 0 1", "tokens 1 -> 1",
+                            "fork 0 1", "tokens 2 -> 1", "fork 1 2", "tokens 1 -> 2", "fork 1 2", "tokens 2 -> 2"}));
 }
 
 TEST(MediaRun, WithFewSequencesTheNumbersAreTheSame) {

@@ -7,8 +7,8 @@
 
 #include "engine/media_run.h"
 
-// Invariants: a promise is made when its job is accepted and set exactly once, by the thread; a turn at the gate is held
-// only while a piece of work runs.
+// Invariants: a promise is made when its job is accepted and set exactly once, by the thread; a turn at the gate is
+// held only while a piece of work runs.
 
 namespace assay::engine {
 namespace {
@@ -23,11 +23,9 @@ bool is_fault(const Error& error) {
 }  // namespace
 
 MediaScheduler::MediaScheduler(std::unique_ptr<MediaDecoder> decoder, const Clock& clock, MediaSchedulerOptions options)
-    : clock_(clock),
-      limits_(decoder->limits()),
-      options_(options),
-      decoder_(std::move(decoder)),
-      thread_([this] { loop(); }) {}
+    : clock_(clock), limits_(decoder->limits()), options_(options), decoder_(std::move(decoder)), thread_([this] {
+        loop();
+      }) {}
 
 MediaScheduler::~MediaScheduler() { drain(kNoLimit); }
 

@@ -42,8 +42,8 @@ class MediaScheduler {
   // deadline, cancelled and follows count; on_read is never called.
   Result<std::future<Result<MediaResult>>> submit(MediaJob job);
 
-  // False after several jobs have failed in a row by the model's fault (only a restart helps), and while a piece of work
-  // is stuck.
+  // False after several jobs have failed in a row by the model's fault (only a restart helps), and while a piece of
+  // work is stuck.
   bool healthy() const;
   std::size_t waiting() const;  // accepted, and nothing computed yet
   bool running() const { return running_.load(); }

@@ -113,8 +113,8 @@ TEST(MediaScheduler, LateAndLeftJobsAreDroppedBeforeTheNextPiece) {
   EXPECT_EQ(left.get().error().code, ErrorCode::kCancelled);
   EXPECT_TRUE(stays.get().ok());
   // Of the first nothing was computed behind the piece that ran; of the other two nothing at all.
-  const std::vector<std::string> expected = {"read 0", "tokens 1 -> 0", "read 0", "tokens 1 -> 0",
-                                             "encode 0", "image 0 -> 0", "tokens 1 -> 0"};
+  const std::vector<std::string> expected = {"read 0",   "tokens 1 -> 0", "read 0",       "tokens 1 -> 0",
+                                             "encode 0", "image 0 -> 0",  "tokens 1 -> 0"};
   fixture.scheduler->drain(MediaScheduler::kNoLimit);
   EXPECT_EQ(fixture.media->log, expected);
 }
@@ -175,7 +175,8 @@ TEST(MediaScheduler, ThreeFaultsInARowMakeItUnhealthyAndBadImagesDoNot) {
 TEST(MediaScheduler, HoldsTheGateForEachPieceAndNotBetween) {
   ComputeGate gate;
   std::atomic<int> others{0};
-  Fixture fixture({.gate = &gate}, [&](FakeMedia& media) { media.before_each = [&] { EXPECT_FALSE(others.load() > 0); }; });
+  Fixture fixture({.gate = &gate},
+                  [&](FakeMedia& media) { media.before_each = [&] { EXPECT_FALSE(others.load() > 0); }; });
   std::thread other([&] {
     for (int i = 0; i < 50; i++) {
       const ComputeGate::Turn turn(&gate);

@@ -19,11 +19,11 @@ ParsedWire seen(const std::string& messages) {
   WireSettings settings;
   settings.model_names = {"real-model"};
   settings.reads_images = true;
-  std::variant<ParsedWire, WireRefusal> wire =
-      ChatDecideWire(settings).parse({.method = "POST",
-                                      .path = "/v1/chat/completions",
-                                      .headers = {},
-                                      .body = R"({"x_decide":true,"guided_choice":["cat","dog"],"messages":)" + messages + "}"});
+  std::variant<ParsedWire, WireRefusal> wire = ChatDecideWire(settings).parse(
+      {.method = "POST",
+       .path = "/v1/chat/completions",
+       .headers = {},
+       .body = R"({"x_decide":true,"guided_choice":["cat","dog"],"messages":)" + messages + "}"});
   if (const WireRefusal* refusal = std::get_if<WireRefusal>(&wire)) {
     ParsedWire none;
     none.content_type = refusal->body;
@@ -33,12 +33,13 @@ ParsedWire seen(const std::string& messages) {
 }
 
 TEST(ChatDecideImages, ImagesAreTakenWhereTheModelReadsThem) {
-  const ParsedWire lone = seen(R"([{"role":"user","content":[)" + image_part() + R"(,{"type":"text","text":"Look."}]}])");
+  const ParsedWire lone =
+      seen(R"([{"role":"user","content":[)" + image_part() + R"(,{"type":"text","text":"Look."}]}])");
   ASSERT_EQ(lone.request.images.size(), 1u) << lone.content_type;
   EXPECT_EQ(lone.request.images[0].name, "");
   EXPECT_EQ(lone.request.state, Value("Look."));
-  const ParsedWire two = seen(R"([{"role":"user","content":[)" + image_part() + R"(,{"type":"text","text":"or"},)" +
-                              image_part() + "]}]");
+  const ParsedWire two =
+      seen(R"([{"role":"user","content":[)" + image_part() + R"(,{"type":"text","text":"or"},)" + image_part() + "]}]");
   ASSERT_EQ(two.request.images.size(), 2u) << two.content_type;
   EXPECT_EQ(two.request.images[1].name, "image 2");
   EXPECT_EQ(two.request.state, Value("[image 1]\nor\n[image 2]"));

@@ -32,8 +32,9 @@ Result<std::string> read_part(const Value& part, ImageList* images, bool is_syst
   const std::string type = text_of(part, "type");
   if (type == "image_url" && images != nullptr) {
     if (!is_system) return read_image(part, *images);
-    return invalid_argument(".type", "is \"image_url\", and what the system says is the question, which has none; images "
-                                     "stand in the user's messages");
+    return invalid_argument(".type",
+                            "is \"image_url\", and what the system says is the question, which has none; images "
+                            "stand in the user's messages");
   }
   if (type == "image_url" || type == "input_audio" || type == "file") {
     return invalid_argument(".type", "is \"" + type + "\", and this model reads text only");

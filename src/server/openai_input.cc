@@ -78,7 +78,8 @@ Result<Value> read_image(const Value& part, const Pictures& pictures) {
   const Value* file = part.find("file_id");
   const Value* url = part.find("image_url");
   if (url == nullptr && file != nullptr && !file->is_null())
-    return invalid_argument(".file_id", "is of a file, and none are kept here; send the image as a data: URL in image_url");
+    return invalid_argument(".file_id",
+                            "is of a file, and none are kept here; send the image as a data: URL in image_url");
   if (url == nullptr) return invalid_argument(".image_url", "is missing");
   if (url->string() == nullptr) return invalid_argument(".image_url", "must be a string");
   const Result<std::string> name = pictures.list->add(*url->string());
@@ -240,7 +241,8 @@ Result<Value> read_openai_input(const Value& input, ImageList* images) {
 
 Result<std::string> read_openai_instructions(const Value& instructions, bool reads_images) {
   Pictures pictures;
-  if (reads_images) pictures.refusal = "is an image; images stand in the input, where the instructions can speak of them";
+  if (reads_images)
+    pictures.refusal = "is an image; images stand in the input, where the instructions can speak of them";
   if (instructions.is_string()) {
     if (instructions.string()->empty()) return invalid_argument("", "must not be empty");
     return *instructions.string();

@@ -46,10 +46,9 @@ std::string image_part() { return R"({"type":"input_image","detail":"low","image
 
 TEST(OpenAiInput, ALoneImageLeavesTheTextsOfItsMessage) {
   ImageList images;
-  const Result<Value> state = read_openai_input(
-      json(R"([{"role":"user","content":[{"type":"input_text","text":"a"},)" + image_part() +
-           R"(,{"type":"input_text","text":"b"}]}])"),
-      &images);
+  const Result<Value> state = read_openai_input(json(R"([{"role":"user","content":[{"type":"input_text","text":"a"},)" +
+                                                     image_part() + R"(,{"type":"input_text","text":"b"}]}])"),
+                                                &images);
   ASSERT_TRUE(state.ok()) << state.error().message;
   EXPECT_EQ(to_json_text(*state), R"("a\nb")");
   const std::vector<Image> taken = images.take();
@@ -59,10 +58,10 @@ TEST(OpenAiInput, ALoneImageLeavesTheTextsOfItsMessage) {
 
 TEST(OpenAiInput, SeveralImagesStandInTheirPlacesByName) {
   ImageList images;
-  const Result<Value> state = read_openai_input(
-      json(R"([{"role":"user","content":[)" + image_part() + R"(,{"type":"input_text","text":"or"},)" + image_part() +
-           R"(]}])"),
-      &images);
+  const Result<Value> state =
+      read_openai_input(json(R"([{"role":"user","content":[)" + image_part() +
+                             R"(,{"type":"input_text","text":"or"},)" + image_part() + R"(]}])"),
+                        &images);
   ASSERT_TRUE(state.ok()) << state.error().message;
   EXPECT_EQ(to_json_text(*state), R"([{"image": "image 1"}, "or", {"image": "image 2"}])");
   ImageList more;

@@ -27,11 +27,13 @@ bool speaks_of(const Value* value, std::string_view words) {
 
 class ImageReader {
  public:
-  ImageReader(const Value& top, SystemOneRequest& out, SystemOneFaults& faults) : top_(top), out_(out), faults_(faults) {}
+  ImageReader(const Value& top, SystemOneRequest& out, SystemOneFaults& faults)
+      : top_(top), out_(out), faults_(faults) {}
 
   void read_assets(const Value& assets) {
     if (!assets.is_object())
-      return faults_.add({Value("body"), Value("assets")}, "must be an object: references and their images", "dict_type");
+      return faults_.add({Value("body"), Value("assets")}, "must be an object: references and their images",
+                         "dict_type");
     for (const Value::Member& member : *assets.object()) read_asset(member);
   }
 
@@ -71,7 +73,8 @@ class ImageReader {
     const Value* data = asset.find("data_base64");
     if (data == nullptr) return faults_.add(at("data_base64"), "Field required", "missing");
     if (data->string() == nullptr) return faults_.add(at("data_base64"), "must be a string", "string_type");
-    if (reference.empty() || (!speaks_of(top_.find("state"), reference) && !speaks_of(top_.find("questions"), reference))) {
+    if (reference.empty() ||
+        (!speaks_of(top_.find("state"), reference) && !speaks_of(top_.find("questions"), reference))) {
       return faults_.add_usage_error(loc_text(loc) +
                                      ": nothing speaks of it; the reference must stand in the state or in a question");
     }

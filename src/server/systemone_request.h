@@ -52,7 +52,8 @@ struct SystemOneRequest {
 };
 
 // Reads a body. 422 with all its faults for a body that breaks the rules; 400 for an unknown model, too many questions,
-// options or levels, and for boxes, which no model here gives, and images that cannot be read; 413 for more bytes than settings allow.
+// options or levels, and for boxes, which no model here gives, and images that cannot be read; 413 for more bytes than
+// settings allow.
 std::variant<SystemOneRequest, WireRefusal> parse_system_one(std::string_view body, const WireSettings& settings,
                                                              const WireHeaders& headers);
 

@@ -31,7 +31,8 @@ Result<Image> image_of_base64(std::string_view base64, std::optional<ImageFormat
   if (base64.empty()) return refused("is empty; it must be an image in base64");
   // Before memory is taken for it: four digits are three bytes.
   if (base64.size() / 4 * 3 > kImageBytesMax + 3) {
-    return refused("has more than " + std::to_string(kImageBytesMax) + " bytes, which is the most that one image may have");
+    return refused("has more than " + std::to_string(kImageBytesMax) +
+                   " bytes, which is the most that one image may have");
   }
   std::optional<std::string> file = base64_bytes(base64);
   if (!file) return refused("is no base64");
@@ -49,11 +50,13 @@ Result<Image> image_of_url(std::string_view url) {
   constexpr std::string_view kEncoding = ";base64";
   if (lower(url.substr(0, kScheme.size())) != kScheme) {
     const bool is_address = lower(url.substr(0, 4)) == "http";
-    return refused(is_address ? "is an address, and nothing is fetched from outside; send the image itself as a data: URL"
-                              : "must be a data: URL (data:image/png;base64,… or data:image/jpeg;base64,…)");
+    return refused(is_address
+                       ? "is an address, and nothing is fetched from outside; send the image itself as a data: URL"
+                       : "must be a data: URL (data:image/png;base64,… or data:image/jpeg;base64,…)");
   }
   const std::size_t comma = url.find(',');
-  const std::string head = lower(url.substr(kScheme.size(), comma == std::string_view::npos ? 0 : comma - kScheme.size()));
+  const std::string head =
+      lower(url.substr(kScheme.size(), comma == std::string_view::npos ? 0 : comma - kScheme.size()));
   if (comma == std::string_view::npos || !head.ends_with(kEncoding))
     return refused("must be a data: URL in base64 (data:image/png;base64,…)");
   const std::string media_type = head.substr(0, head.find(';'));
@@ -79,7 +82,8 @@ Error image_error_in(const std::string& field, Error error) {
   if (!error.field.starts_with(kList)) return error;
   std::size_t index = 0;
   std::from_chars(error.field.data() + kList.size(), error.field.data() + error.field.size(), index);
-  std::string rest = error.message.starts_with(error.field) ? error.message.substr(error.field.size()) : " " + error.message;
+  std::string rest =
+      error.message.starts_with(error.field) ? error.message.substr(error.field.size()) : " " + error.message;
   error.message = field + ": image " + std::to_string(index + 1) + rest;
   error.field = field;
   return error;

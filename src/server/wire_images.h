@@ -13,8 +13,8 @@
 
 namespace assay::server {
 
-// A PNG or JPEG out of base64. `declared`: the format that the body calls it, if any. Errors: kInvalidArgument without a
-// field, whose message goes on behind one; those of check_image() among them.
+// A PNG or JPEG out of base64. `declared`: the format that the body calls it, if any. Errors: kInvalidArgument without
+// a field, whose message goes on behind one; those of check_image() among them.
 Result<Image> image_of_base64(std::string_view base64, std::optional<ImageFormat> declared = {});
 
 // "data:image/png;base64,…" or "data:image/jpeg;base64,…". Any other URL is refused: nothing is fetched from outside.
@@ -24,8 +24,8 @@ Result<Image> image_of_url(std::string_view url);
 // "png", "jpg" or "jpeg", in any case.
 std::optional<ImageFormat> image_format_of(std::string_view name);
 
-// The images of a request on a wire where they stand between texts. Each gets a name, "image 1", "image 2" and so on, which
-// stands in its place in the text; a lone image, which everything else is about, has none.
+// The images of a request on a wire where they stand between texts. Each gets a name, "image 1", "image 2" and so on,
+// which stands in its place in the text; a lone image, which everything else is about, has none.
 class ImageList {
  public:
   // `lone`: there will be one image, and it needs no name.

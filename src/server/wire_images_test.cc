@@ -17,8 +17,8 @@ TEST(WireImages, ReadsBase64AndDataUrls) {
   const std::string file = png_file(16, 16);
   const std::string base64 = base64_text(file);
   for (const Result<Image>& image :
-       {image_of_base64(base64), image_of_base64(base64, ImageFormat::kPng), image_of_url("data:image/png;base64," + base64),
-        image_of_url("DATA:image/PNG;name=a.png;BASE64," + base64)}) {
+       {image_of_base64(base64), image_of_base64(base64, ImageFormat::kPng),
+        image_of_url("data:image/png;base64," + base64), image_of_url("DATA:image/PNG;name=a.png;BASE64," + base64)}) {
     ASSERT_TRUE(image.ok()) << image.error().message;
     EXPECT_EQ(*image->file, file);
   }
@@ -36,7 +36,8 @@ TEST(WireImages, EveryRefusalSaysWhy) {
   EXPECT_NE(refusal(image_of_url("file:///etc/passwd")).find("must be a data: URL"), std::string::npos);
   EXPECT_NE(refusal(image_of_url("data:image/png," + base64)).find("in base64"), std::string::npos);
   EXPECT_NE(refusal(image_of_url("data:image/png;base64")).find("in base64"), std::string::npos);
-  EXPECT_NE(refusal(image_of_url("data:image/gif;base64," + base64)).find("image/png or image/jpeg"), std::string::npos);
+  EXPECT_NE(refusal(image_of_url("data:image/gif;base64," + base64)).find("image/png or image/jpeg"),
+            std::string::npos);
   EXPECT_NE(refusal(image_of_url("data:;base64," + base64)).find("image/png or image/jpeg"), std::string::npos);
 }
 

@@ -77,8 +77,8 @@ Result<std::vector<QuestionPlan>> LocalDecider::plan_questions(const DecisionReq
     return invalid_argument("readout", "This model has no decision head; readouts are letters and text.");
   std::vector<QuestionPlan> plans;
   for (std::size_t i = 0; i < request.questions.size(); i++) {
-    Result<QuestionPlan> plan = plan_question(request.state, request.questions[i], readout, layout, labels_, *encoder_,
-                                                request.images);
+    Result<QuestionPlan> plan =
+        plan_question(request.state, request.questions[i], readout, layout, labels_, *encoder_, request.images);
     if (!plan.ok()) return in_question(plan.error(), i);
     plan->allowed_mass = request.allowed_mass;
     plan->vocabulary = plan->readout != Readout::kLetters || request.allowed_mass || request.explain;

@@ -93,8 +93,9 @@ Result<DecisionReply> LlamaHeadDecider::decide(const DecisionRequest& request) {
     return invalid_argument("images", "images: decisions of this model read no images");
   // llama.cpp's prompt has places for images and none for their names.
   if (request.images.size() > 1 && !request.images.front().name.empty())
-    return invalid_argument("images", "images: the decision head of this model is not told which of several images has "
-                                      "which name; send one, or images without names");
+    return invalid_argument("images",
+                            "images: the decision head of this model is not told which of several images has "
+                            "which name; send one, or images without names");
   const auto has_cues = [](const Question& question) { return !question.cues.empty(); };
   if (request.hidden_state || std::any_of(request.questions.begin(), request.questions.end(), has_cues))
     return invalid_argument("hidden_state", "Models with a decision head of their own give no hidden state.");

@@ -208,7 +208,7 @@ Result<std::unique_ptr<Decider>> open_head(const DeciderOptions& options, const 
   report.readout = Readout::kHead;
   report.readout_source = "the model's own decision head (" + report.decision_head + ")";
   report.reads_images = !options.model.mmproj.empty() && engine::head_reads_images(report.decision_head);
-  report.images = report.reads_images               ? "the model's own decision head"
+  report.images = report.reads_images            ? "the model's own decision head"
                   : options.model.mmproj.empty() ? "no projector"
                                                  : "this kind of decision head has no place for images";
   report.chat_template = "model";
@@ -296,7 +296,7 @@ Result<std::unique_ptr<Decider>> open_decider(DeciderOptions options, const Shar
   if (!store.ok()) return store.error();
   // Images are computed on a thread of their own, which takes turns with the engine's.
   auto own_gate = shared.gate == nullptr && !options.model.mmproj.empty() ? std::make_unique<ComputeGate>()
-                                                                            : std::unique_ptr<ComputeGate>();
+                                                                          : std::unique_ptr<ComputeGate>();
   ComputeGate* const gate = own_gate ? own_gate.get() : shared.gate;
   Result<ImageParts> images = open_images(options, **model, gate, report);
   if (!images.ok()) return images.error();
@@ -317,9 +317,8 @@ Result<std::unique_ptr<Decider>> open_decider(DeciderOptions options, const Shar
   if (Status status = choose_readout(options, *decider, record.now); !status.ok()) return status.error();
   warn_of_unreliable_types(decider->mutable_report());
   keep_record(options, record);
-  return std::unique_ptr<Decider>(
-      std::make_unique<OwningDecider>(std::move(model).value(), std::move(own_gate), std::move(store).value(),
-                                      std::move(decider)));
+  return std::unique_ptr<Decider>(std::make_unique<OwningDecider>(std::move(model).value(), std::move(own_gate),
+                                                                  std::move(store).value(), std::move(decider)));
 }
 
 }  // namespace service

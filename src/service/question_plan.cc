@@ -185,9 +185,8 @@ Result<QuestionPlan> plan_question(const Value& state, const Question& question,
     plan.readout = readout;
     return plan;
   }
-  const Status status = plan.readout == Readout::kLetters
-                            ? plan_letters(state, question, labels, encoder, images, plan)
-                            : plan_text(state, question, encoder, images, plan);
+  const Status status = plan.readout == Readout::kLetters ? plan_letters(state, question, labels, encoder, images, plan)
+                                                          : plan_text(state, question, encoder, images, plan);
   if (!status.ok()) return status.error();
   return plan;
 }

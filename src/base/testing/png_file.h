@@ -25,7 +25,8 @@ inline std::string png_chunk(std::string_view name, std::string_view bytes) {
 }
 
 // One colour all over, in a zlib stream of stored blocks, a block for each line.
-inline std::string png_file(std::uint32_t width, std::uint32_t height, std::array<std::uint8_t, 3> colour = {200, 30, 30}) {
+inline std::string png_file(std::uint32_t width, std::uint32_t height,
+                            std::array<std::uint8_t, 3> colour = {200, 30, 30}) {
   std::string line(1, '\0');
   for (std::uint32_t x = 0; x < width; x++) {
     for (const std::uint8_t part : colour) line += static_cast<char>(part);
@@ -56,9 +57,9 @@ inline std::string jpeg_file(std::uint16_t width, std::uint16_t height, char fra
   const auto two = [](std::uint16_t number) {
     return std::string{static_cast<char>(number >> 8U), static_cast<char>(number)};
   };
-  return "\xff\xd8\xff\xe0" + two(4) + "JF" + "\xff" + std::string(1, frame) + two(11) + "\x08" + two(height) + two(width) +
-         std::string("\x01\x01\x11\x00", 4) + "\xff\xda" + two(8) + std::string("\x01\x01\x00\x00\x3f\x00", 6) + "pixels" +
-         "\xff\xd9";
+  return "\xff\xd8\xff\xe0" + two(4) + "JF" + "\xff" + std::string(1, frame) + two(11) + "\x08" + two(height) +
+         two(width) + std::string("\x01\x01\x11\x00", 4) + "\xff\xda" + two(8) +
+         std::string("\x01\x01\x00\x00\x3f\x00", 6) + "pixels" + "\xff\xd9";
 }
 
 }  // namespace assay::testing

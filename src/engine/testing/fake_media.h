@@ -18,11 +18,11 @@ namespace assay::engine::testing {
 // One thread at a time; tests look at it while nothing is at work.
 class FakeMedia final : public MediaDecoder {
  public:
-  MediaLimits given = {.batch_rows_max = 4, .output_rows_max = 2, .path_rows_max = 100, .sequences_max = 4,
-                       .vocabulary_tokens = 1000};
-  std::vector<std::string> log;             // "read 0", "encode 0", "image 0 -> 1", "tokens 3 -> 0", "fork 0 1", …
+  MediaLimits given = {
+      .batch_rows_max = 4, .output_rows_max = 2, .path_rows_max = 100, .sequences_max = 4, .vocabulary_tokens = 1000};
+  std::vector<std::string> log;               // "read 0", "encode 0", "image 0 -> 1", "tokens 3 -> 0", "fork 0 1", …
   std::function<void()> before_each = [] {};  // of encoding and appending
-  bool fails = false;                       // every append does
+  bool fails = false;                         // every append does
   bool nan = false;
 
   MediaLimits limits() const override { return given; }
