@@ -72,6 +72,8 @@ struct ModelReport {
   Layout layout = Layout::kStateFirst;  // what kAuto means
   bool deterministic = false;  // the same request gives the same bits, whatever else runs (docs/determinism.md)
   std::string determinism;     // how that is known, or what is in the way
+  bool reads_images = false;   // decisions take DecisionRequest::images
+  std::string images;          // through what, or why not
   bool decides = true;         // false: decisions are refused, whatever else the server does with the model
 };
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "assay/error.h"
+#include "assay/image.h"
 #include "assay/lesson.h"
 #include "assay/value.h"
 
@@ -83,6 +84,8 @@ struct Answer;
 struct DecisionRequest {
   Value state;                      // string, object or array; shared by all questions
   std::vector<Question> questions;  // one or more
+  // Shown before the state, in this order; at most kImagesMax. Only where ModelReport::reads_images.
+  std::vector<Image> images = {};
   Readout readout = Readout::kAuto;
   bool explain = false;       // fill the prompt, tokens and per-token log-probabilities
   bool hidden_state = false;  // fill Answer::hidden_state (letters: the decision position; text: the end of the prompt)
@@ -185,8 +188,8 @@ struct RequestLimits {
 };
 
 // Checks everything that needs no model: 1..options_max options, unique ids, non-empty question text, valid UTF-8 in
-// every field, a state that is a string, object or array. The error's field is a path below `root`, such as
-// "decision.options[2].id".
+// every field, a state that is a string, object or array, images that check_image() takes. The error's field is a path
+// below `root`, such as "decision.options[2].id".
 Status validate_request(const DecisionRequest& request, const RequestLimits& limits);
 
 }  // namespace assay

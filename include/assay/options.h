@@ -35,6 +35,12 @@ struct ModelOptions {
   // share the pages; made when missing. Where it cannot be used, weights are packed in memory. Empty: always in memory.
   std::string pack_cache_dir;
   std::string file_sha256;  // of `path`, 64 hex digits, where the caller knows it; else computed where it is needed
+  // A GGUF that turns images into rows for this model (llama-server's --mmproj); empty: decisions read no images. It
+  // takes its own memory and that of one more context of context_tokens.
+  std::string mmproj;
+  // Rows of one image, for projectors that cut images by their size; -1: as the file says.
+  std::int32_t image_tokens_min = -1;
+  std::int32_t image_tokens_max = -1;
   bool mmap = true;
   bool check_memory = true;  // refuse to load what the free memory cannot hold
   // Called with 0..1 while weights load; may be empty.

@@ -23,6 +23,7 @@ constexpr const char* kExamples =
 DecisionRequest request_of(const DecideInput& input, const DecideFlags& flags) {
   DecisionRequest request;
   request.state = input.rows.front().state;
+  request.images = input.images;
   request.explain = flags.explain;
   request.layout = layout_from_name(flags.layout).value_or(Layout::kAuto);
   request.receipt = flags.receipt;
@@ -81,6 +82,8 @@ CommandSpec decide_command(DecideFlags& flags) {
       as_file(text_option("state-file", "FILE", "A file that holds the state, or -", &flags.state_file))));
   spec.options.push_back(
       as_request_only(switch_option("state-json", "The state is JSON: an object or an array", &flags.state_json)));
+  spec.options.push_back(as_request_only(as_file(list_option(
+      "image", "FILE", "A PNG or JPEG that the model sees before the state; needs --mmproj", &flags.images))));
   for (OptionSpec& option : question_options(flags.question)) spec.options.push_back(std::move(option));
   spec.options.push_back(as_request_only(switch_option("json", "Print JSON on a terminal, too", &flags.json)));
   spec.options.push_back(as_request_only(switch_option("explain",
@@ -90,6 +93,7 @@ CommandSpec decide_command(DecideFlags& flags) {
   spec.options.push_back(
       as_request_only(switch_option("receipt", "Add hashes of what was computed and what came out", &flags.receipt)));
   spec.options.push_back(layout_option(&flags.layout));
+  spec.options.push_back(mmproj_option(flags.model));
   spec.options.push_back(snapshots_option(flags.model));
   spec.options.push_back(lessons_option(flags.model));
   for (OptionSpec& option : model_options(flags.model)) spec.options.push_back(std::move(option));

@@ -16,7 +16,8 @@ struct DecideFlags {
   std::string state;
   std::string state_file;  // "-" is standard input
   bool state_json = false;
-  std::string file;  // a JSON body, or "-"; empty: the flags are the decision
+  std::vector<std::string> images;  // files, PNG or JPEG
+  std::string file;                 // a JSON body, or "-"; empty: the flags are the decision
   bool json = false;
   bool explain = false;
   std::string layout = "auto";

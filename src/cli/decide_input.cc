@@ -77,7 +77,9 @@ Result<DecideInput> decide_input_from_json(const std::string& text) {
   return DecideInput{.rows = {std::move(*row)}, .is_list = false};
 }
 
-Result<DecideInput> read_decide_input(const DecideFlags& flags, const Streams& streams) {
+namespace {
+
+Result<DecideInput> read_question(const DecideFlags& flags, const Streams& streams) {
   if (!flags.file.empty()) {
     if (flags.question.any() || !flags.state.empty() || !flags.state_file.empty()) {
       return invalid_argument("FILE", "give either a file or --state and --question, not both");
@@ -99,6 +101,23 @@ Result<DecideInput> read_decide_input(const DecideFlags& flags, const Streams& s
   row.question = std::move(*question);
   row.state = std::move(*state);
   return DecideInput{.rows = {std::move(row)}, .is_list = false};
+}
+
+}  // namespace
+
+Result<DecideInput> read_decide_input(const DecideFlags& flags, const Streams& streams) {
+  Result<DecideInput> input = read_question(flags, streams);
+  if (!input.ok()) return input;
+  if (!flags.images.empty() && flags.model.mmproj.empty())
+    return invalid_argument("--image", "--image needs a projector: name the model's with --mmproj");
+  for (const std::string& path : flags.images) {
+    Result<std::string> file = read_text(path, streams);
+    if (!file.ok()) return file.error();
+    if (const Result<ImageFacts> facts = check_image(*file); !facts.ok())
+      return invalid_argument("--image", "--image: '" + path + "' " + facts.error().message);
+    input->images.push_back({.file = std::make_shared<const std::string>(std::move(*file)), .name = {}});
+  }
+  return input;
 }
 
 }  // namespace assay::cli

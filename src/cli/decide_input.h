@@ -11,7 +11,8 @@ namespace assay::cli {
 
 struct DecideInput {
   std::vector<Row> rows;  // one or more, all on the same state
-  bool is_list = false;   // the body was {"decisions": [...]}
+  std::vector<Image> images = {};
+  bool is_list = false;  // the body was {"decisions": [...]}
 };
 
 // {"decision": {...}}, {"decisions": [...]}, a bare row or a JevBench record. Errors: kInvalidArgument.

@@ -90,6 +90,11 @@ OptionSpec snapshots_option(ModelFlags& flags) {
                                &flags.snapshots));
 }
 
+OptionSpec mmproj_option(ModelFlags& flags) {
+  return as_file(
+      text_option("mmproj", "GGUF", "The model's projector: decisions then take images; default: none", &flags.mmproj));
+}
+
 OptionSpec lessons_option(ModelFlags& flags) {
   return as_folder(text_option("lessons", "DIR",
                                "Folder of lessons (assay calibrate, assay teach) to answer with; default: none",
@@ -122,6 +127,9 @@ Result<DeciderOptions> decider_options(const ModelFlags& flags) {
   out.model.packing = packing_of(flags.packing);
   out.model.pack_cache_dir = flags.pack_cache;
   out.model.option_head = flags.option_head;
+  out.model.mmproj = flags.mmproj;
+  out.model.image_tokens_min = flags.image_tokens_min;
+  out.model.image_tokens_max = flags.image_tokens_max;
   out.model.mmap = !flags.no_mmap;
   out.model.check_memory = !flags.no_memory_check;
   out.readout = readout_from_name(flags.readout).value_or(Readout::kAuto);

@@ -27,6 +27,9 @@ struct ModelFlags {
   bool no_memory_check = false;
   std::string chat_template;  // a file
   std::string readout = "auto";
+  std::string mmproj;  // a projector; `assay serve` has it from llama-server's flags, others add mmproj_option()
+  std::int32_t image_tokens_min = ModelOptions{}.image_tokens_min;  // llama-server's flags
+  std::int32_t image_tokens_max = ModelOptions{}.image_tokens_max;
   std::string snapshots;  // a folder; commands that take it add snapshots_option()
   std::string lessons;    // a folder; commands that take it add lessons_option()
   std::string special_tokens = "literal";
@@ -42,6 +45,8 @@ struct ModelFlags {
 std::vector<OptionSpec> model_options(ModelFlags& flags);
 // --snapshots. `flags` must outlive it.
 OptionSpec snapshots_option(ModelFlags& flags);
+// --mmproj. `flags` must outlive it.
+OptionSpec mmproj_option(ModelFlags& flags);
 // --lessons. `flags` must outlive it.
 OptionSpec lessons_option(ModelFlags& flags);
 

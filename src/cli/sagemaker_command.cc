@@ -184,7 +184,7 @@ Result<ServeFlags> serve_flags_of(const SageMakerFlags& flags, bool has_gpu) {
   serve.model.model = std::move(choice->model);
   const auto is_about_images = [](const std::string& word) { return word.find("mmproj") != std::string::npos; };
   if (!choice->mmproj.empty() && std::none_of(serve.llama_words.begin(), serve.llama_words.end(), is_about_images)) {
-    log_line(LogLevel::kInfo, "chat sees images through " + choice->mmproj);
+    log_line(LogLevel::kInfo, "chat and decisions see images through " + choice->mmproj);
     serve.llama_words.insert(serve.llama_words.end(), {"--mmproj", std::move(choice->mmproj)});
   }
   return serve;

@@ -85,6 +85,9 @@ Result<ServeFlags> with_llama_settings(ServeFlags flags, const server::LlamaSett
   take_number(settings.read_timeout_seconds, flags.read_timeout_seconds, plain.read_timeout_seconds);
   flags.model.no_extra_buffers = flags.model.no_extra_buffers || settings.no_extra_buffers;
   flags.model.no_mmap = flags.model.no_mmap || settings.no_mmap;
+  take_text(settings.mmproj, flags.model.mmproj);
+  flags.model.image_tokens_min = settings.image_tokens_min;
+  flags.model.image_tokens_max = settings.image_tokens_max;
   take_list(settings.aliases, flags.aliases);
   take_list(settings.cors_origins, flags.cors_origins);
   if (is_template_text(flags.model.chat_template)) flags.model.chat_template.clear();

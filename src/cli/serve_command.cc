@@ -137,7 +137,17 @@ Status find_model(ServeFlags& flags, server::LlamaChat& chat) {
   Result<std::string> path = chat.fetch_model();
   if (!path.ok()) return path.error();
   flags.model.model = std::move(path).value();
+  if (flags.model.mmproj.empty()) flags.model.mmproj = chat.settings().mmproj;
   return {};
+}
+
+// System One's contract allows bodies of this size where there are images.
+constexpr std::uint64_t kImageBodyBytesMax = std::uint64_t{32} * 1024 * 1024;
+
+// Where decisions see, bodies may be larger unless the caller has said how large.
+void allow_image_bodies(ServeFlags& flags) {
+  if (!flags.model.mmproj.empty() && flags.body_bytes_max == ServeFlags{}.body_bytes_max)
+    flags.body_bytes_max = kImageBodyBytesMax;
 }
 
 // The decider goes with the weights, and comes back with them.
@@ -361,6 +371,7 @@ int run_serve(const ServeFlags& given, Streams& streams, const Clock& clock, Sig
     return run_router(*flags, streams, clock, signals);
   if (child != nullptr) flags = behind_router(std::move(*flags));
   if (Status found = find_model(*flags, *answering.chat); !found.ok()) return report_error(streams.err, found.error());
+  allow_image_bodies(*flags);
   return run_model(*flags, streams, clock, signals, parts, child.get(), answering);
 }
 

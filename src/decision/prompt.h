@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "assay/decision.h"
 #include "assay/value.h"
@@ -22,6 +23,8 @@ struct Prompt {
   // first: through the end of the state; question first: through the end of the question, with the options that the
   // prompt lists. What is shared of the tokens ends there or before.
   std::size_t shared_bytes = 0;
+  // Places of images: image i stands before byte image_slots[i] of `user`. Rising.
+  std::vector<std::size_t> image_slots = {};
 };
 
 // The letters readout: options listed under labels[0], labels[1], ... in the question's order. State first it is to the
@@ -34,6 +37,11 @@ Prompt letters_prompt(const Value& state, const Question& question, std::span<co
 // The text readout: the state and the question in the layout's order, without the options. A string state is shown as
 // it is, anything else as JSON text. REQUIRES: a request that validate_request() accepts; layout is not kAuto.
 Prompt text_prompt(const Value& state, const Question& question, Layout layout = Layout::kStateFirst);
+
+// The prompt with images in front of its user text: "NAME: ", the image and a line break for each, without "NAME: "
+// where it has none. They are the same in every prompt of a request, so they belong to the fixed bytes. The version
+// says so; without images the prompt stays as it is.
+Prompt with_images(Prompt prompt, std::span<const Image> images);
 
 // The states that say nothing. An option's prior is the mean of its scores after the same layout's text_prompt()
 // for each.

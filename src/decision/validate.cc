@@ -146,6 +146,21 @@ Status check_question(const std::string& field, const Question& question, const 
                                                   std::to_string(question.options.size()) + ", the number of options");
 }
 
+Status check_images(const std::vector<Image>& images) {
+  if (images.size() > kImagesMax) {
+    return invalid_argument("images", "images has " + std::to_string(images.size()) + " images; at most " +
+                                          std::to_string(kImagesMax) + " are allowed");
+  }
+  for (std::size_t i = 0; i < images.size(); i++) {
+    const std::string here = indexed("images", i);
+    if (images[i].file == nullptr) return invalid_argument(here, here + " has no file");
+    if (const Result<ImageFacts> facts = check_image(*images[i].file); !facts.ok())
+      return invalid_argument(here, here + " " + facts.error().message);
+    if (Status status = check_utf8(here + ".name", images[i].name); !status.ok()) return status;
+  }
+  return {};
+}
+
 }  // namespace
 
 Status validate_request(const DecisionRequest& request, const RequestLimits& limits) {
@@ -162,7 +177,7 @@ Status validate_request(const DecisionRequest& request, const RequestLimits& lim
     if (Status status = check_question(here, request.questions[i], limits); !status.ok()) return status;
     if (Status status = ids.add(request.questions[i].id, i, here + ".id", list); !status.ok()) return status;
   }
-  return {};
+  return check_images(request.images);
 }
 
 }  // namespace assay

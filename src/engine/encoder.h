@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "assay/error.h"
+#include "engine/image_token.h"
 #include "engine/token_tree.h"
 
 namespace assay::engine {
@@ -20,11 +21,16 @@ struct PromptText {
   bool plain = false;            // as a model without a chat template reads it: `user` alone
   std::size_t fixed_bytes = 0;   // the first bytes of the user text that all prompts of this kind have
   std::size_t shared_bytes = 0;  // the first bytes of the user text that other prompts may share; at least fixed_bytes
+  // Places of images: image i stands before byte image_slots[i] of the user text. Rising.
+  std::vector<std::size_t> image_slots = {};
 };
 
+// Stands for an image in EncodedPrompt::text.
+inline constexpr std::string_view kImageText = "<__media__>";
+
 struct EncodedPrompt {
-  std::string text;  // the whole rendered prompt, template included
-  Tokens tokens;     // exactly one BOS where the vocabulary wants one
+  std::string text;  // the whole rendered prompt, template included; kImageText for an image
+  Tokens tokens;     // exactly one BOS where the vocabulary wants one; image_token(i) for image i
   // How many first tokens lie wholly before the end of the user text's fixed bytes (the template's and the system's
   // too), and before the end of its shared bytes. They depend on the prompt's own bytes alone.
   // 0 <= head_tokens <= shared_tokens < tokens.size().

@@ -93,10 +93,19 @@ common_params server_params(const ModelOptions& options) {
   params.n_gpu_layers = options.gpu_layers;
   params.no_extra_bufts = !options.extra_buffers;
   params.cache_ram_mib = 0;
+  params.mmproj.path = options.mmproj;
+  params.mmproj_use_gpu = options.gpu_layers != 0;
+  params.image_min_tokens = options.image_tokens_min;
+  params.image_max_tokens = options.image_tokens_max;
   return params;
 }
 
 }  // namespace
+
+// server_decision_context::can_use_images() in llama.cpp's server-decision.h.
+bool head_reads_images(const std::string& decision_head) {
+  return decision_head == "openjev" || decision_head == "clef";
+}
 
 struct LlamaDecisionHead::Parts {
   common_params params;
@@ -131,9 +140,11 @@ Result<std::unique_ptr<LlamaDecisionHead>> LlamaDecisionHead::open(const ModelOp
   }
 }
 
-Result<HeadReply> LlamaDecisionHead::answer(const std::string& state_json, const std::vector<HeadQuestion>& questions) {
+Result<HeadReply> LlamaDecisionHead::answer(const std::string& state_json, const std::vector<HeadQuestion>& questions,
+                                            const std::vector<std::string>& image_urls) {
   try {
     Json body = {{"state", Json::parse(state_json)}, {"questions", Json::object()}};
+    if (!image_urls.empty()) body["images"] = image_urls;
     for (std::size_t i = 0; i < questions.size(); i++)
       body["questions"]["q" + std::to_string(i)] = question_json(questions[i]);
     const std::function<bool()> never_stop = [] { return false; };

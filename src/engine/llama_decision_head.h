@@ -31,6 +31,9 @@ struct HeadReply {
   std::int32_t input_tokens = 0;
 };
 
+// Whether prompts of this kind of head have a place for images.
+bool head_reads_images(const std::string& decision_head);
+
 // Thread-safe: llama.cpp queues what comes in.
 class LlamaDecisionHead {
  public:
@@ -41,8 +44,10 @@ class LlamaDecisionHead {
   LlamaDecisionHead(const LlamaDecisionHead&) = delete;
   LlamaDecisionHead& operator=(const LlamaDecisionHead&) = delete;
 
-  // `state_json` is a JSON text. Errors: kInvalidArgument with llama.cpp's words, kNonfiniteLogits, kInternal.
-  Result<HeadReply> answer(const std::string& state_json, const std::vector<HeadQuestion>& questions);
+  // `state_json` is a JSON text, `image_urls` are data URLs. Errors: kInvalidArgument with llama.cpp's words,
+  // kNonfiniteLogits, kInternal. REQUIRES: no images where head_reads_images() says no or options.mmproj was empty.
+  Result<HeadReply> answer(const std::string& state_json, const std::vector<HeadQuestion>& questions,
+                           const std::vector<std::string>& image_urls = {});
 
   // What llama.cpp says of the loaded model.
   std::string description() const;

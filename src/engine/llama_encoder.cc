@@ -189,10 +189,10 @@ Result<RenderedChat> LlamaEncoder::render(const PromptText& prompt) const {
 }
 
 Result<EncodedPrompt> LlamaEncoder::encode_prompt(const PromptText& prompt) const {
+  if (!prompt.image_slots.empty()) return encode_with_images(prompt);
   Result<RenderedChat> chat = render(prompt);
   if (!chat.ok()) return chat.error();
-  // The template may trim a turn; anything else done to content would make the marks worthless.
-  if (content_of(*chat).find(trimmed(prompt.user)) == std::string::npos) {
+  if (!holds_user_text(*chat, prompt.user)) {
     return Error{ErrorCode::kInternal, "The chat template changed the text of the request.", "state"};
   }
   Result<Tokens> tokens = tokenize(*chat);
@@ -201,6 +201,10 @@ Result<EncodedPrompt> LlamaEncoder::encode_prompt(const PromptText& prompt) cons
   add_cuts(prompt, *chat, encoded);
   encoded.text = std::move(chat->text);
   return encoded;
+}
+
+bool LlamaEncoder::holds_user_text(const RenderedChat& chat, const std::string& user) {
+  return content_of(chat).find(trimmed(user)) != std::string::npos;
 }
 
 void LlamaEncoder::add_cuts(const PromptText& prompt, const RenderedChat& chat, EncodedPrompt& encoded) const {
@@ -218,6 +222,7 @@ void LlamaEncoder::add_cuts(const PromptText& prompt, const RenderedChat& chat, 
                            !chat.text.starts_with(piece(encoded.tokens.front()));
   const std::size_t before = added_begin ? piece(encoded.tokens.front()).size() : 0;
   const auto bytes = [this](TokenId token) {
+    if (is_image_token(token)) return std::size_t{0};
     const std::int32_t length = llama_token_to_piece(vocabulary_, token, nullptr, 0, 0, true);
     return static_cast<std::size_t>(length < 0 ? -length : length);
   };
@@ -226,6 +231,13 @@ void LlamaEncoder::add_cuts(const PromptText& prompt, const RenderedChat& chat, 
 }
 
 Result<Tokens> LlamaEncoder::tokenize(const RenderedChat& chat) const {
+  Result<Tokens> tokens = tokenize_part(chat);
+  if (tokens.ok()) add_begin_of_text(*tokens);
+  return tokens;
+}
+
+// A chat, or a piece of one that images bound: nothing is added to it.
+Result<Tokens> LlamaEncoder::tokenize_part(const RenderedChat& chat) const {
   Tokens tokens;
   for (const Fragment& fragment : cut_fragments(chat.text, chat.is_content, specials_)) {
     if (fragment.special != nullptr) {
@@ -236,7 +248,6 @@ Result<Tokens> LlamaEncoder::tokenize(const RenderedChat& chat) const {
     if (!content.ok()) return content.error();
     tokens.insert(tokens.end(), content->begin(), content->end());
   }
-  add_begin_of_text(tokens);
   return tokens;
 }
 

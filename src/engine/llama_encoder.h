@@ -48,8 +48,12 @@ class LlamaEncoder final : public Encoder {
   void find_answer_ends();
 
   Result<RenderedChat> render(const PromptText& prompt) const;
+  // The template may trim a turn; anything else done to content would make the marks worthless.
+  static bool holds_user_text(const RenderedChat& chat, const std::string& user);
   void add_cuts(const PromptText& prompt, const RenderedChat& chat, EncodedPrompt& encoded) const;
+  Result<EncodedPrompt> encode_with_images(const PromptText& prompt) const;
   Result<Tokens> tokenize(const RenderedChat& chat) const;
+  Result<Tokens> tokenize_part(const RenderedChat& chat) const;
   // Content alone, with no special token in the result.
   Result<Tokens> tokenize_content(std::string_view text) const;
   Tokens tokenize_plain(std::string_view text, bool parse_special) const;

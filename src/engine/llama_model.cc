@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "engine/llama_context.h"
+#include "engine/llama_media.h"
 #include "engine/llama_runtime.h"
 
 namespace assay::engine {
@@ -59,6 +60,8 @@ Result<ModelOptions> settle_options(ModelOptions options, const ModelFacts& fact
 
 Result<std::uint64_t> estimate_memory_bytes(const ModelOptions& options) {
   start_llama();
+  const Result<std::uint64_t> media = media_memory_bytes(options);
+  if (!media.ok()) return media.error();
   const llama_model_params model = model_params(options);
   const llama_context_params context = context_params(options, options.sequences_max);
   std::vector<ggml_backend_dev_t> devices;
@@ -71,7 +74,7 @@ Result<std::uint64_t> estimate_memory_bytes(const ModelOptions& options) {
     start_llama();  // the dry run changes llama.cpp's log
     if (memory.empty()) return std::uint64_t{0};
     const common_device_memory_data& host = memory.back();
-    const std::uint64_t needed = host.model + host.context + host.compute;
+    const std::uint64_t needed = host.model + host.context + host.compute + *media;
     const std::uint64_t free_bytes = machine_memory().free_bytes;
     const std::string numbers =
         options.path + " needs about " + mebibytes(needed) + " and " + mebibytes(free_bytes) + " are free";

@@ -4,6 +4,7 @@
 #include <ggml-backend.h>
 #include <llama.h>
 #include <log.h>
+#include <mtmd-helper.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -63,6 +64,8 @@ void start_llama() {
   });
   llama_log_set(on_llama_log, nullptr);  // some of llama.cpp's own helpers replace it
 }
+
+void follow_projector_log() { mtmd_helper_log_set(on_llama_log, nullptr); }
 
 std::string take_llama_error() {
   const std::lock_guard<std::mutex> lock(log_mutex);

@@ -10,6 +10,9 @@ namespace assay::engine {
 // is kept. Idempotent and thread-safe.
 void start_llama();
 
+// The same for the log of its projectors, which llama.cpp's server takes for itself when it loads one.
+void follow_projector_log();
+
 // The last error that llama.cpp logged since the last call; empty when there was none. Thread-safe.
 std::string take_llama_error();
 

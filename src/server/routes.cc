@@ -69,7 +69,8 @@ WireSettings wire_settings(const RouteOptions& options, const ModelReport& model
                         .questions_max = options.wire.questions_max,
                         .system_one_options_max = options.system_one_options_max,
                         .system_one_levels_max = options.system_one_levels_max,
-                        .round_digits = options.round_digits};
+                        .round_digits = options.round_digits,
+                        .reads_images = model.reads_images};
   for (const std::string& name : options.model_names) {
     if (!settings.knows_model(name)) settings.model_names.push_back(name);
   }

@@ -43,7 +43,9 @@ Result<DecisionReply> LocalDecider::decide(const DecisionRequest& request) {
   if (options_.special_tokens == SpecialTokens::kReject) {
     if (Status status = refuse_special_tokens(request, *encoder_); !status.ok()) return status.error();
   }
-  if (!report_.deterministic) return answer(request);
+  if (Status status = check_images(request); !status.ok()) return status.error();
+  // Whole replies are kept by all of what a request says, and images would be most of it.
+  if (!report_.deterministic || !request.images.empty()) return answer(request);
   if (std::optional<DecisionReply> known = answers_.find(request)) {
     for (std::size_t i = 0; request.on_answer && i < known->answers.size(); i++)
       request.on_answer(i, known->answers[i]);
@@ -75,7 +77,8 @@ Result<std::vector<QuestionPlan>> LocalDecider::plan_questions(const DecisionReq
     return invalid_argument("readout", "This model has no decision head; readouts are letters and text.");
   std::vector<QuestionPlan> plans;
   for (std::size_t i = 0; i < request.questions.size(); i++) {
-    Result<QuestionPlan> plan = plan_question(request.state, request.questions[i], readout, layout, labels_, *encoder_);
+    Result<QuestionPlan> plan =
+        plan_question(request.state, request.questions[i], readout, layout, labels_, *encoder_, request.images);
     if (!plan.ok()) return in_question(plan.error(), i);
     plan->allowed_mass = request.allowed_mass;
     plan->vocabulary = plan->readout != Readout::kLetters || request.allowed_mass || request.explain;
@@ -85,6 +88,7 @@ Result<std::vector<QuestionPlan>> LocalDecider::plan_questions(const DecisionReq
 }
 
 Result<DecisionReply> LocalDecider::compute(const DecisionRequest& request) {
+  if (!request.images.empty()) return compute_with_images(request);
   RequestPass pass(request, *scheduler_, clock_, options_.timeout_ms);
   // 1. Words to tokens.
   Result<std::vector<QuestionPlan>> plans = plan_questions(request);
@@ -192,6 +196,11 @@ Receipt LocalDecider::receipt(const DecisionRequest& request, const std::vector<
   if (report_.option_head && std::any_of(plans.begin(), plans.end(), alone)) settings["option_head"] = "yes";
   // Recurrent models: such rows are computed one chain at a time.
   if (report_.recurrent && request.hidden_state) settings["hidden_state"] = "yes";
+  if (!request.images.empty()) {
+    settings["images"] = images_sha256(request.images);
+    settings["projector"] = images_.projector_sha256();
+    settings["batch_tokens"] = std::to_string(images_.batch_tokens);
+  }
   const auto add = [&tokens](const engine::EncodedPrompt& prompt) {
     tokens.push_back(prompt.tokens);
     // Where it is cut into segments moves bits, too.
@@ -219,13 +228,21 @@ EngineStats LocalDecider::stats() const {
   EngineStats stats = scheduler_->stats();
   stats.answer_cache_hits = answers_.hits();
   stats.answer_cache_misses = answers_.misses();
+  if (images_.scheduler) {
+    stats.queued += images_.scheduler->waiting();
+    stats.running += images_.scheduler->running() ? 1 : 0;
+  }
   return stats;
 }
 
 void LocalDecider::drain(double grace_ms) {
   // Requests that were let in may still hand in jobs, so the scheduler closes behind the last of them.
-  if (grace_ms >= 0 && !gate_.close_and_wait_ms(grace_ms)) scheduler_->drain(0);
+  if (grace_ms >= 0 && !gate_.close_and_wait_ms(grace_ms)) {
+    if (images_.scheduler) images_.scheduler->drain(0);
+    scheduler_->drain(0);
+  }
   gate_.close_and_wait();
+  if (images_.scheduler) images_.scheduler->drain(engine::MediaScheduler::kNoLimit);
   scheduler_->drain(engine::Scheduler::kNoLimit);
 }
 

@@ -49,9 +49,17 @@ std::optional<Error> not_calibrated(const std::vector<Answer>& answers) {
   return std::nullopt;
 }
 
+// Lessons were learnt from texts; what they would make of an image nobody knows.
+Result<std::vector<LessonPick>> pick_none(const DecisionRequest& request) {
+  if (request.lesson != "auto" && request.lesson != "none")
+    return invalid_argument("lesson", "Lessons are for texts; leave the images or the lesson out.");
+  return std::vector<LessonPick>(request.questions.size());
+}
+
 }  // namespace
 
 Result<std::vector<LessonPick>> LessonDecider::pick(const DecisionRequest& request) const {
+  if (!request.images.empty()) return pick_none(request);
   const std::shared_ptr<const LessonShelf> shelf = book_.shelf();
   std::vector<LessonPick> picks;
   bool any = false;
@@ -116,9 +124,11 @@ Result<DecisionReply> LessonDecider::answer(const DecisionRequest& request, cons
 Result<DecisionReply> LessonDecider::decide(const DecisionRequest& request) {
   const Result<std::vector<LessonPick>> picks = pick(request);
   if (!picks.ok()) return picks.error();
-  Result<DecisionReply> reply = answer(request, *picks, request.receipt || watcher_);
+  // Decisions on images are not kept: what was decided could not be learnt from its text.
+  const bool watched = watcher_ && request.images.empty();
+  Result<DecisionReply> reply = answer(request, *picks, request.receipt || watched);
   if (!reply.ok()) return reply;
-  if (watcher_) watcher_({.request = request, .picks = *picks, .reply = *reply});
+  if (watched) watcher_({.request = request, .picks = *picks, .reply = *reply});
   if (!request.receipt) reply->receipt.reset();
   return reply;
 }

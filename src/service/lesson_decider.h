@@ -21,6 +21,8 @@ struct DecidedRequest {
 };
 using DecisionWatcher = std::function<void(const DecidedRequest&)>;
 
+// Requests with images are answered without lessons, and nothing watches them.
+//
 // Thread-safe. The same request and the same lesson version give the same bits where the inner decider does so.
 class LessonDecider final : public Decider {
  public:

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "base/testing/png_file.h"
 #include "service/testing/decider_fixture.h"
 #include "service/testing/lessons.h"
 
@@ -198,6 +199,17 @@ TEST_F(LessonDeciderTest, ThresholdsSayActOrEscalate) {
   EXPECT_EQ(again->answers[0].lesson.used->version, 2);
   EXPECT_EQ(again->answers[0].lesson.action, Action::kAct);
   EXPECT_FALSE(again->answers[0].lesson.fallback.has_value());
+}
+
+TEST_F(LessonDeciderTest, LessonsAreNotForRequestsWithImages) {
+  ASSERT_TRUE(book_->add(testing::small_lesson(), false).ok());
+  LessonDecider decider = make();
+  DecisionRequest asked = request();
+  asked.images = {{.file = std::make_shared<const std::string>(assay::testing::png_file(16, 16)), .name = ""}};
+  asked.lesson = "refunds";
+  EXPECT_EQ(decider.decide(asked).error().field, "lesson");
+  asked.lesson = "auto";  // no lesson; this decider has no eyes
+  EXPECT_EQ(decider.decide(asked).error().field, "images");
 }
 
 TEST_F(LessonDeciderTest, ALessonOfAnotherWidthIsAnErrorAndNotACrash) {

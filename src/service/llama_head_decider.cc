@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string>
 
+#include "base/base64.h"
 #include "decision/readout.h"
 #include "service/no_lessons.h"
 #include "service/option_orders.h"
@@ -51,6 +52,12 @@ engine::HeadQuestion head_question(const Question& question) {
   return head;
 }
 
+std::string data_url(const std::string& file) {
+  const Result<ImageFacts> facts = inspect_image(file);
+  const bool is_png = facts.ok() && facts->format == ImageFormat::kPng;
+  return std::string("data:image/") + (is_png ? "png" : "jpeg") + ";base64," + base64_text(file);
+}
+
 Result<Answer> answer_of(const Question& question, const engine::HeadAnswer& head) {
   Answer answer{.question_id = question.id, .readout = Readout::kHead, .prompt_version = "llama.cpp"};
   std::vector<double> probabilities = head.probabilities;
@@ -82,6 +89,13 @@ Result<DecisionReply> LlamaHeadDecider::decide(const DecisionRequest& request) {
   if (request.readout != Readout::kAuto && request.readout != Readout::kHead) {
     return invalid_argument("readout", "This model answers through its own decision head; the only readout is head.");
   }
+  if (!request.images.empty() && !report_.reads_images)
+    return invalid_argument("images", "images: decisions of this model read no images");
+  // llama.cpp's prompt has places for images and none for their names.
+  if (request.images.size() > 1 && !request.images.front().name.empty())
+    return invalid_argument("images",
+                            "images: the decision head of this model is not told which of several images has "
+                            "which name; send one, or images without names");
   const auto has_cues = [](const Question& question) { return !question.cues.empty(); };
   if (request.hidden_state || std::any_of(request.questions.begin(), request.questions.end(), has_cues))
     return invalid_argument("hidden_state", "Models with a decision head of their own give no hidden state.");
@@ -95,8 +109,10 @@ Result<DecisionReply> LlamaHeadDecider::decide(const DecisionRequest& request) {
 Result<DecisionReply> LlamaHeadDecider::compute(const DecisionRequest& request) {
   std::vector<engine::HeadQuestion> questions;
   for (const Question& question : request.questions) questions.push_back(head_question(question));
+  std::vector<std::string> image_urls;
+  for (const Image& image : request.images) image_urls.push_back(data_url(*image.file));
   const auto start = std::chrono::steady_clock::now();
-  const Result<engine::HeadReply> head = head_->answer(to_json_text(request.state), questions);
+  const Result<engine::HeadReply> head = head_->answer(to_json_text(request.state), questions, image_urls);
   if (!head.ok()) return head.error();
   DecisionReply reply;
   reply.compute_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();

@@ -2,6 +2,7 @@
 // The recipe that joins words and arithmetic: prompts from decision/, tokens and numbers from engine/. See
 // assay/decider.h.
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -12,6 +13,7 @@
 #include "base/clock.h"
 #include "base/request_gate.h"
 #include "engine/encoder.h"
+#include "engine/media_scheduler.h"
 #include "engine/scheduler.h"
 #include "service/answer_cache.h"
 #include "service/early_reads.h"
@@ -34,6 +36,13 @@ struct LocalDeciderOptions {
   std::map<std::string, std::string> settings;
 };
 
+// What requests with images need.
+struct ImageParts {
+  std::unique_ptr<engine::MediaScheduler> scheduler;  // nullptr: no images are read
+  std::function<std::string()> projector_sha256;      // of the projector's file, for receipts
+  std::int32_t batch_tokens = 0;                      // moves bits
+};
+
 // Thread-safe.
 class LocalDecider final : public Decider {
  public:
@@ -44,7 +53,9 @@ class LocalDecider final : public Decider {
   Result<DecisionReply> decide(const DecisionRequest& request) override;
   const ModelReport& report() const override { return report_; }
   std::size_t in_flight() const override { return gate_.inside(); }
-  bool healthy() const override { return !gate_.closed() && scheduler_->healthy(); }
+  bool healthy() const override {
+    return !gate_.closed() && scheduler_->healthy() && (!images_.scheduler || images_.scheduler->healthy());
+  }
   EngineStats stats() const override;
   void drain(double grace_ms) override;
 
@@ -53,6 +64,7 @@ class LocalDecider final : public Decider {
   Result<std::vector<std::size_t>> answer_check(Readout readout);
   // For open(), before other threads see this object.
   ModelReport& mutable_report() { return report_; }
+  void read_images(ImageParts parts) { images_ = std::move(parts); }
   const Labels& labels() const { return labels_; }
   const PriorCache& priors() const { return priors_; }
 
@@ -61,6 +73,9 @@ class LocalDecider final : public Decider {
 
   Result<DecisionReply> answer(const DecisionRequest& request);
   Result<DecisionReply> compute(const DecisionRequest& request);
+  // Requests with images (image_pass.cc).
+  Status check_images(const DecisionRequest& request) const;
+  Result<DecisionReply> compute_with_images(const DecisionRequest& request);
   Result<std::vector<QuestionPlan>> plan_questions(const DecisionRequest& request) const;
   static std::optional<Error> end_all(std::vector<PriorWork>& priors);
   void answer_early(const DecisionRequest& request, const std::vector<QuestionPlan>& plans, JobFuture& future,
@@ -77,6 +92,7 @@ class LocalDecider final : public Decider {
   const LocalDeciderOptions options_;
   const Labels labels_;
   ModelReport report_;
+  ImageParts images_;
   // Thread-safe parts.
   PriorCache priors_;
   AnswerCache answers_;

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <map>
+#include <mutex>
 #include <utility>
 
 #include "assay/build.h"
@@ -17,6 +18,7 @@
 #include "decision/self_check_rows.h"
 #include "engine/bit_check.h"
 #include "engine/llama_encoder.h"
+#include "engine/llama_media.h"
 #include "engine/llama_model.h"
 #include "engine/llama_option_head.h"
 #include "engine/llama_runtime.h"
@@ -37,9 +39,9 @@ using service::LocalDecider;
 // Keeps a model alive as long as the decider whose parts point into it.
 class OwningDecider final : public Decider {
  public:
-  OwningDecider(std::unique_ptr<engine::LlamaModel> model, std::unique_ptr<engine::PrefixStore> store,
-                std::unique_ptr<LocalDecider> decider)
-      : model_(std::move(model)), store_(std::move(store)), decider_(std::move(decider)) {}
+  OwningDecider(std::unique_ptr<engine::LlamaModel> model, std::unique_ptr<ComputeGate> gate,
+                std::unique_ptr<engine::PrefixStore> store, std::unique_ptr<LocalDecider> decider)
+      : model_(std::move(model)), gate_(std::move(gate)), store_(std::move(store)), decider_(std::move(decider)) {}
   Result<DecisionReply> decide(const DecisionRequest& request) override { return decider_->decide(request); }
   const ModelReport& report() const override { return decider_->report(); }
   std::size_t in_flight() const override { return decider_->in_flight(); }
@@ -49,6 +51,7 @@ class OwningDecider final : public Decider {
 
  private:
   const std::unique_ptr<engine::LlamaModel> model_;   // before decider_: destroyed after it
+  const std::unique_ptr<ComputeGate> gate_;           // nullptr: somebody else's, or nobody needs one
   const std::unique_ptr<engine::PrefixStore> store_;  // may be nullptr
   const std::unique_ptr<LocalDecider> decider_;
 };
@@ -205,6 +208,10 @@ Result<std::unique_ptr<Decider>> open_head(const DeciderOptions& options, const 
   report.context_tokens = (*head)->context_tokens();
   report.readout = Readout::kHead;
   report.readout_source = "the model's own decision head (" + report.decision_head + ")";
+  report.reads_images = !options.model.mmproj.empty() && engine::head_reads_images(report.decision_head);
+  report.images = report.reads_images            ? "the model's own decision head"
+                  : options.model.mmproj.empty() ? "no projector"
+                                                 : "this kind of decision head has no place for images";
   report.chat_template = "model";
   report.thinking = "none";
   return std::unique_ptr<Decider>(
@@ -222,6 +229,39 @@ std::unique_ptr<engine::Scheduler> make_scheduler(const DeciderOptions& options,
   scheduling.engine.step_ms = options.step_ms;
   scheduling.engine.cache_tokens = options.model.cache_tokens;
   return std::make_unique<engine::Scheduler>(std::move(decoder), steady_clock(), scheduling);
+}
+
+// What reads images, where a projector is named and decisions can see through it; the report says which.
+Result<service::ImageParts> open_images(const DeciderOptions& options, const engine::LlamaModel& model,
+                                        ComputeGate* gate, ModelReport& report) {
+  const std::string path = model.options().mmproj;
+  if (path.empty()) {
+    report.images = "no projector";
+    return service::ImageParts();
+  }
+  const Result<engine::ProjectorFacts> facts = engine::inspect_projector(path);
+  if (!facts.ok()) return facts.error();
+  if (!facts->refused.empty()) {
+    report.images = facts->refused;
+    report.warnings.push_back("Decisions read no images: " + facts->refused + ".");
+    return service::ImageParts();
+  }
+  Result<std::unique_ptr<engine::MediaDecoder>> decoder = engine::open_media(model);
+  if (!decoder.ok()) return decoder.error();
+  report.reads_images = true;
+  report.images = std::filesystem::path(path).filename().string() + " (" + facts->name + ")";
+  const auto hash = std::make_shared<std::pair<std::once_flag, std::string>>();  // owned by the function below alone
+  service::ImageParts parts;
+  parts.scheduler = std::make_unique<engine::MediaScheduler>(
+      std::move(decoder).value(), steady_clock(),
+      engine::MediaSchedulerOptions{
+          .queue_jobs_max = options.queue_jobs_max, .stuck_seconds = options.stuck_seconds, .gate = gate});
+  parts.projector_sha256 = [hash, path] {
+    std::call_once(hash->first, [&] { hash->second = sha256_hex_of_file(path); });
+    return hash->second;
+  };
+  parts.batch_tokens = model.options().batch_tokens;
+  return parts;
 }
 
 }  // namespace
@@ -255,8 +295,14 @@ Result<std::unique_ptr<Decider>> open_decider(DeciderOptions options, const Shar
   report.hidden_size = (*decoder)->limits().hidden_size;
   Result<std::unique_ptr<engine::PrefixStore>> store = open_store(options, **model, report, (*decoder)->limits());
   if (!store.ok()) return store.error();
+  // Images are computed on a thread of their own, which takes turns with the engine's.
+  auto own_gate = shared.gate == nullptr && !options.model.mmproj.empty() ? std::make_unique<ComputeGate>()
+                                                                          : std::unique_ptr<ComputeGate>();
+  ComputeGate* const gate = own_gate ? own_gate.get() : shared.gate;
+  Result<ImageParts> images = open_images(options, **model, gate, report);
+  if (!images.ok()) return images.error();
   std::unique_ptr<engine::Scheduler> scheduler =
-      make_scheduler(options, shared.gate, store->get(), std::move(decoder).value());
+      make_scheduler(options, gate, store->get(), std::move(decoder).value());
   LocalDeciderOptions local = {.limits = options.limits,
                                .special_tokens = options.special_tokens,
                                .layout = options.layout,
@@ -267,12 +313,13 @@ Result<std::unique_ptr<Decider>> open_decider(DeciderOptions options, const Shar
                                .settings = bit_settings(**model, record.chat_template)};
   auto decider = std::make_unique<LocalDecider>(std::move(encoder).value(), std::move(scheduler), steady_clock(),
                                                 std::move(local), std::move(report));
+  decider->read_images(std::move(images).value());
   describe_labels(decider->labels(), decider->mutable_report());
   if (Status status = choose_readout(options, *decider, record.now); !status.ok()) return status.error();
   warn_of_unreliable_types(decider->mutable_report());
   keep_record(options, record);
-  return std::unique_ptr<Decider>(
-      std::make_unique<OwningDecider>(std::move(model).value(), std::move(store).value(), std::move(decider)));
+  return std::unique_ptr<Decider>(std::make_unique<OwningDecider>(std::move(model).value(), std::move(own_gate),
+                                                                  std::move(store).value(), std::move(decider)));
 }
 
 }  // namespace service

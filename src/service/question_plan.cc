@@ -18,7 +18,8 @@ engine::PromptText prompt_text(const decision::Prompt& prompt) {
           .user = prompt.user,
           .base_cue = prompt.base_cue,
           .fixed_bytes = prompt.fixed_bytes,
-          .shared_bytes = prompt.shared_bytes};
+          .shared_bytes = prompt.shared_bytes,
+          .image_slots = prompt.image_slots};
 }
 
 std::string encoder_text(const engine::Encoder& encoder, const engine::Tokens& tokens) {
@@ -35,10 +36,10 @@ double log_prob(const engine::JobResult& result, const TokenRead& at) {
 }
 
 Status plan_letters(const Value& state, const Question& question, const Labels& labels, const engine::Encoder& encoder,
-                    QuestionPlan& plan) {
+                    std::span<const Image> images, QuestionPlan& plan) {
   const std::size_t options = question.options.size();
-  const decision::Prompt prompt =
-      decision::letters_prompt(state, question, std::span(labels.codes).first(options), plan.layout);
+  const decision::Prompt prompt = decision::with_images(
+      decision::letters_prompt(state, question, std::span(labels.codes).first(options), plan.layout), images);
   Result<engine::EncodedPrompt> encoded = encoder.encode_prompt(prompt_text(prompt));
   if (!encoded.ok()) return encoded.error();
   plan.prompt = std::move(encoded).value();
@@ -97,8 +98,9 @@ Status plan_answers(const Question& question, const engine::Encoder& encoder, Qu
   return {};
 }
 
-Status plan_text(const Value& state, const Question& question, const engine::Encoder& encoder, QuestionPlan& plan) {
-  const decision::Prompt prompt = decision::text_prompt(state, question, plan.layout);
+Status plan_text(const Value& state, const Question& question, const engine::Encoder& encoder,
+                 std::span<const Image> images, QuestionPlan& plan) {
+  const decision::Prompt prompt = decision::with_images(decision::text_prompt(state, question, plan.layout), images);
   Result<engine::EncodedPrompt> encoded = encoder.encode_prompt(prompt_text(prompt));
   if (!encoded.ok()) return encoded.error();
   plan.prompt = std::move(encoded).value();
@@ -170,7 +172,8 @@ Labels find_labels(const engine::Encoder& encoder) {
 }
 
 Result<QuestionPlan> plan_question(const Value& state, const Question& question, Readout readout, Layout layout,
-                                   const Labels& labels, const engine::Encoder& encoder) {
+                                   const Labels& labels, const engine::Encoder& encoder,
+                                   std::span<const Image> images) {
   ASSAY_ASSERT(readout == Readout::kLetters || readout == Readout::kText);
   ASSAY_ASSERT(layout != Layout::kAuto);
   QuestionPlan plan;
@@ -182,8 +185,8 @@ Result<QuestionPlan> plan_question(const Value& state, const Question& question,
     plan.readout = readout;
     return plan;
   }
-  const Status status = plan.readout == Readout::kLetters ? plan_letters(state, question, labels, encoder, plan)
-                                                          : plan_text(state, question, encoder, plan);
+  const Status status = plan.readout == Readout::kLetters ? plan_letters(state, question, labels, encoder, images, plan)
+                                                          : plan_text(state, question, encoder, images, plan);
   if (!status.ok()) return status.error();
   return plan;
 }

@@ -48,9 +48,10 @@ struct QuestionPlan {
 };
 
 // Renders and tokenises. `readout` is kLetters or kText; letters with more options than labels becomes text. `layout`
-// is not kAuto.
+// is not kAuto. The images stand in the question's own prompt and in no neutral one.
 Result<QuestionPlan> plan_question(const Value& state, const Question& question, Readout readout, Layout layout,
-                                   const Labels& labels, const engine::Encoder& encoder);
+                                   const Labels& labels, const engine::Encoder& encoder,
+                                   std::span<const Image> images = {});
 
 // Adds the prompts of the question: its own and its cues'.
 void add_prompts(QuestionPlan& plan, JobBuilder& builder);

@@ -40,6 +40,12 @@ std::string scores_sha256(std::span<const Answer> answers) {
   return sha256_hex(bytes);
 }
 
+std::string images_sha256(std::span<const Image> images) {
+  std::string text;
+  for (const Image& image : images) text += sha256_hex(*image.file) + "\n";
+  return sha256_hex(text);
+}
+
 std::string settings_sha256(const std::map<std::string, std::string>& settings) {
   std::string text;
   for (const auto& [key, value] : settings) {

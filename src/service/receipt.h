@@ -35,6 +35,10 @@ std::string tokens_sha256(std::span<const TokenList> tokens);
 //   option's score (8 bytes each).
 std::string scores_sha256(std::span<const Answer> answers);
 
+// SHA-256 in lower-case hex of each image file's SHA-256 (lower-case hex) with a line break behind it, in order. Their
+// names are in the prompt.
+std::string images_sha256(std::span<const Image> images);
+
 // SHA-256 in lower-case hex of "key=value\n" for each setting, sorted by the keys' bytes.
 // REQUIRES: as make_receipt().
 std::string settings_sha256(const std::map<std::string, std::string>& settings);

@@ -12,14 +12,23 @@ RequestPass::RequestPass(const DecisionRequest& request, engine::Scheduler& sche
   if (own_ms > 0) deadline_ns_ = clock.now_ns() + static_cast<std::int64_t>(own_ms * 1e6);
 }
 
+void RequestPass::add_terms(bool follows, engine::JobTerms& terms) const {
+  terms.bulk = request_.priority == Priority::kBulk && !follows;
+  terms.deadline_ns = deadline_ns_;
+  terms.client = request_.client;
+  terms.cancelled = cancelled_;
+  terms.hold = request_.hold;
+  terms.follows = follows;
+}
+
 Result<JobFuture> RequestPass::submit(engine::Job job, bool follows) {
-  job.terms.bulk = request_.priority == Priority::kBulk && !follows;
-  job.terms.deadline_ns = deadline_ns_;
-  job.terms.client = request_.client;
-  job.terms.cancelled = cancelled_;
-  job.terms.hold = request_.hold;
-  job.terms.follows = follows;
+  add_terms(follows, job.terms);
   return scheduler_.submit(std::move(job));
+}
+
+Result<MediaFuture> RequestPass::submit(engine::MediaJob job, engine::MediaScheduler& media) {
+  add_terms(false, job.job.terms);
+  return media.submit(std::move(job));
 }
 
 // True once the client has gone; the engine is told.
@@ -28,15 +37,30 @@ bool RequestPass::unwanted() {
   return cancelled_->load();
 }
 
-Result<engine::JobResult> RequestPass::wait(JobFuture& future) {
+template <typename Future>
+void RequestPass::wait_for_answer(const Future& future) {
   while (request_.cancelled && future.wait_for(kAskEvery) != std::future_status::ready) {
     if (unwanted()) break;
   }
+}
+
+void RequestPass::add_costs(const engine::JobResult& result) {
+  reply_.computed_rows += result.computed_rows;
+  reply_.queue_ms = std::max(reply_.queue_ms, result.queue_ms);
+  reply_.compute_ms = std::max(reply_.compute_ms, result.compute_ms);
+}
+
+Result<engine::JobResult> RequestPass::wait(JobFuture& future) {
+  wait_for_answer(future);
   Result<engine::JobResult> result = future.get();
-  if (!result.ok()) return result;
-  reply_.computed_rows += result->computed_rows;
-  reply_.queue_ms = std::max(reply_.queue_ms, result->queue_ms);
-  reply_.compute_ms = std::max(reply_.compute_ms, result->compute_ms);
+  if (result.ok()) add_costs(*result);
+  return result;
+}
+
+Result<engine::MediaResult> RequestPass::wait(MediaFuture& future) {
+  wait_for_answer(future);
+  Result<engine::MediaResult> result = future.get();
+  if (result.ok()) add_costs(result->job);
   return result;
 }
 

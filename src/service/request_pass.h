@@ -10,11 +10,13 @@
 
 #include "assay/decision.h"
 #include "base/clock.h"
+#include "engine/media_scheduler.h"
 #include "engine/scheduler.h"
 
 namespace assay::service {
 
 using JobFuture = std::future<Result<engine::JobResult>>;
+using MediaFuture = std::future<Result<engine::MediaResult>>;
 
 // Used by the request's own thread. The request, the scheduler and the clock outlive it.
 class RequestPass {
@@ -31,6 +33,9 @@ class RequestPass {
   Result<JobFuture> submit(engine::Job job, bool follows);
   // The job's numbers. Asks now and then whether the answer is still wanted; the engine then drops the request's jobs.
   Result<engine::JobResult> wait(JobFuture& future);
+  // The same for a job with images.
+  Result<MediaFuture> submit(engine::MediaJob job, engine::MediaScheduler& media);
+  Result<engine::MediaResult> wait(MediaFuture& future);
   // Until `ready` says so: it is asked again and again and may itself wait for kAskEvery. Nothing when it was ready;
   // kCancelled or kDeadline when the answer is not wanted any more or late.
   std::optional<Error> wait_until(const std::function<bool()>& ready);
@@ -38,6 +43,10 @@ class RequestPass {
 
  private:
   bool unwanted();
+  void add_terms(bool follows, engine::JobTerms& terms) const;
+  void add_costs(const engine::JobResult& result);
+  template <typename Future>
+  void wait_for_answer(const Future& future);
 
   const DecisionRequest& request_;
   engine::Scheduler& scheduler_;

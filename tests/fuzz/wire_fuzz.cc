@@ -84,19 +84,36 @@ void fuzz_wire(const assay::server::Wire& wire, std::string_view body, std::size
   }
 }
 
+// The wires of a server, with or without a projector.
+struct WireSet {
+  explicit WireSet(bool reads_images)
+      : settings{.reads_images = reads_images},
+        system_one(settings),
+        decisions(settings),
+        chat(settings, [] { return std::int64_t{0}; }) {}
+
+  void fuzz(std::string_view body) const {
+    // System One's names are any text, so the wire itself makes ids of them that the domain takes.
+    fuzz_wire(system_one, body, assay::RequestLimits{}.id_bytes_max);
+    fuzz_wire(decisions, body, body.size() + 100);
+    fuzz_wire(chat, body, body.size() + 100);
+  }
+
+  const assay::server::WireSettings settings;
+  const assay::server::SystemOneWire system_one;
+  const assay::server::OpenAiDecisionsWire decisions;
+  const assay::server::ChatDecideWire chat;
+};
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
-  static const assay::server::WireSettings settings;
-  static const assay::server::SystemOneWire system_one(settings);
-  static const assay::server::OpenAiDecisionsWire decisions(settings);
-  static const assay::server::ChatDecideWire chat(settings, [] { return std::int64_t{0}; });
+  static const WireSet blind(false);
+  static const WireSet seeing(true);
   const std::string_view body(reinterpret_cast<const char*>(bytes), size);
   fuzz_semif(body);
-  // System One's names are any text, so the wire itself makes ids of them that the domain takes.
-  fuzz_wire(system_one, body, assay::RequestLimits{}.id_bytes_max);
-  fuzz_wire(decisions, body, size + 100);
-  fuzz_wire(chat, body, size + 100);
+  blind.fuzz(body);
+  seeing.fuzz(body);
   // The keys that tell the wires apart are those that a whole reading finds, but for escapes.
   const assay::server::BodyShape shape = assay::server::shape_of_body(body);
   const assay::Result<assay::Value> top = parse_json(body);

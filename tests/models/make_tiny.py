@@ -10,6 +10,7 @@ weight is drawn from a fixed seed, the same file on every machine.
   tiny-experts.gguf     qwen3moe: two of four experts for each row
   tiny-head.gguf        tiny-attention with a decision head's metadata (openjev: letters read by llama.cpp's own decision code)
   tiny-nan.gguf         tiny-attention with a NaN in a weight
+  tiny-mmproj.gguf      a projector (LLaVA's kind) for all of these: 64 rows for any image
   tiny-embed.gguf       tiny-attention that pools its outputs: an embedding model
   tiny-rerank.gguf      tiny-attention with a reranker's head: yes or no
   embedding.gguf        says that it pools its outputs
@@ -26,13 +27,14 @@ import numpy
 SEED = 20261129
 WIDTH, LAYERS, FEED_FORWARD, HEADS, KEY_VALUE_HEADS, HEAD_SIZE = 64, 4, 128, 4, 2, 16
 WINDOW, EXPERTS, EXPERTS_USED = 48, 4, 2
+IMAGE_SIDE, PATCH_SIDE, SIGHT_WIDTH, SIGHT_LAYERS, SIGHT_FEED_FORWARD = 64, 8, 32, 3, 96
 STATE_SIZE, RECURRENT_HEADS, CONVOLUTION = 16, 4, 4
 CHATML = (
     "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
 )
 SYSTEM_ONE = (
-    "{{ state | tojson }}\n{{ instructions }}\n{% for option in options %}{{ option.label if option.label else option.key }}: "
+    "{% for image in images %}{{ image }}\n{% endfor %}{{ state | tojson }}\n{{ instructions }}\n{% for option in options %}{{ option.label if option.label else option.key }}: "
     "{{ option.key }}\n{% endfor %}Answer:"
 )
 RERANK = "{query}\n{document}\n"
@@ -205,6 +207,56 @@ def hybrid_model(path, llama_dir):
     model.close()
 
 
+def projector(path):
+    """LLaVA's graph leaves the last layer out, so the file has one more than is computed."""
+    writer = gguf.GGUFWriter(path, "clip")
+    random = numpy.random.default_rng(SEED + 1)
+    writer.add_string("general.type", "mmproj")
+    writer.add_clip_has_vision_encoder(True)
+    writer.add_clip_projector_type("mlp")
+    writer.add_vision_image_size(IMAGE_SIDE)
+    writer.add_vision_patch_size(PATCH_SIDE)
+    writer.add_vision_embedding_length(SIGHT_WIDTH)
+    writer.add_vision_feed_forward_length(SIGHT_FEED_FORWARD)
+    writer.add_vision_block_count(SIGHT_LAYERS)
+    writer.add_vision_projection_dim(WIDTH)
+    writer.add_vision_head_count(2)
+    writer.add_vision_attention_layernorm_eps(1e-5)
+    writer.add_vision_image_mean([0.5, 0.5, 0.5])
+    writer.add_vision_image_std([0.5, 0.5, 0.5])
+    writer.add_vision_use_gelu(True)
+
+    def tensor(name, *shape, gain=1.0):
+        inputs = numpy.prod(shape[1:])
+        writer.add_tensor(name, random.standard_normal(shape, dtype=numpy.float32) * numpy.float32(gain / inputs**0.5))
+
+    def vector(name, size, value):
+        writer.add_tensor(name, numpy.full(size, value, dtype=numpy.float32))
+
+    tensor("v.patch_embd.weight", SIGHT_WIDTH, 3, PATCH_SIDE, PATCH_SIDE, gain=2.0)
+    tensor("v.position_embd.weight", (IMAGE_SIDE // PATCH_SIDE) ** 2, SIGHT_WIDTH)
+    for layer in range(SIGHT_LAYERS):
+        prefix = f"v.blk.{layer}."
+        for norm in ("ln1", "ln2"):
+            vector(prefix + norm + ".weight", SIGHT_WIDTH, 1)
+            vector(prefix + norm + ".bias", SIGHT_WIDTH, 0)
+        for part in ("attn_q", "attn_k", "attn_v", "attn_out"):
+            tensor(f"{prefix}{part}.weight", SIGHT_WIDTH, SIGHT_WIDTH)
+            vector(f"{prefix}{part}.bias", SIGHT_WIDTH, 0)
+        tensor(prefix + "ffn_up.weight", SIGHT_FEED_FORWARD, SIGHT_WIDTH)
+        vector(prefix + "ffn_up.bias", SIGHT_FEED_FORWARD, 0)
+        tensor(prefix + "ffn_down.weight", SIGHT_WIDTH, SIGHT_FEED_FORWARD)
+        vector(prefix + "ffn_down.bias", SIGHT_WIDTH, 0)
+    tensor("mm.0.weight", WIDTH, SIGHT_WIDTH, gain=2.0)
+    vector("mm.0.bias", WIDTH, 0)
+    tensor("mm.2.weight", WIDTH, WIDTH, gain=2.0)
+    vector("mm.2.bias", WIDTH, 0)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
 def refused_model(path, llama_dir, architecture, change):
     model = Model(path, architecture, llama_dir)
     change(model.writer)
@@ -225,6 +277,7 @@ def main():
     hybrid_model(at("tiny-hybrid.gguf"), llama_dir)
     window_model(at("tiny-window.gguf"), llama_dir)
     experts_model(at("tiny-experts.gguf"), llama_dir)
+    projector(at("tiny-mmproj.gguf"))
     attention_model(at("tiny-embed.gguf"), llama_dir, pooling=gguf.PoolingType.LAST)
     attention_model(at("tiny-rerank.gguf"), llama_dir, pooling=gguf.PoolingType.RANK)
     refused_model(at("embedding.gguf"), llama_dir, "qwen3", lambda writer: writer.add_uint32("qwen3.pooling_type", 3))

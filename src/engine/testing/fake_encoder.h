@@ -44,14 +44,17 @@ class FakeEncoder final : public Encoder {
       add_content(prompt.system, encoded);
       if (!prompt.system.empty()) add_content("\n\n", encoded);
       const std::size_t start = encoded.text.size();
-      add_content(prompt.user + prompt.base_cue, encoded);
+      add_user(prompt, encoded);
+      add_content(prompt.base_cue, encoded);
       add_cuts(prompt, start + kControls[0].size(), encoded);
       return encoded;
     }
     add_control(kBegin, encoded);
     if (!prompt.system.empty()) add_turn(kSystem, prompt.system, encoded);
     const std::size_t start = encoded.text.size() + kControls[kUser].size();
-    add_turn(kUser, prompt.user, encoded);
+    add_control(kUser, encoded);
+    add_user(prompt, encoded);
+    add_control(kEnd, encoded);
     add_control(kAssistant, encoded);
     add_cuts(prompt, start, encoded);
     return encoded;
@@ -64,6 +67,7 @@ class FakeEncoder final : public Encoder {
   TokenId end_of_answer() const override { return kEnd; }
 
   std::string piece(TokenId token) const override {
+    if (is_image_token(token)) return "";
     if (token < kFirstByte) return std::string(kControls.at(static_cast<std::size_t>(token)));
     if (token < kFirstPair) return std::string(1, static_cast<char>(token - kFirstByte));
     const TokenId pair = token - kFirstPair;
@@ -119,6 +123,17 @@ class FakeEncoder final : public Encoder {
     encoded.text += text;
     const Tokens tokens = tokens_of(text);
     encoded.tokens.insert(encoded.tokens.end(), tokens.begin(), tokens.end());
+  }
+  // The user text with its images.
+  void add_user(const PromptText& prompt, EncodedPrompt& encoded) const {
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < prompt.image_slots.size(); i++) {
+      add_content(std::string_view(prompt.user).substr(at, prompt.image_slots[i] - at), encoded);
+      encoded.text += kImageText;
+      encoded.tokens.push_back(image_token(i));
+      at = prompt.image_slots[i];
+    }
+    add_content(std::string_view(prompt.user).substr(at), encoded);
   }
   void add_turn(TokenId role, std::string_view text, EncodedPrompt& encoded) const {
     add_control(role, encoded);

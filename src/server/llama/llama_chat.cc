@@ -169,6 +169,7 @@ Result<std::string> LlamaChat::fetch_model() {
   } catch (const std::exception& thrown) {
     return Error{ErrorCode::kIo, parts_->settings.download + " cannot be downloaded: " + thrown.what(), "model"};
   }
+  parts_->settings.mmproj = params.mmproj.path;
   return params.model.path;
 }
 

@@ -55,7 +55,8 @@ class LlamaChat final : public ChatServer {
   LlamaChat& operator=(const LlamaChat&) = delete;
 
   const LlamaSettings& settings() const;
-  // The model's file, after a download where the words ask for one. Errors: kNotFound, kIo.
+  // The model's file, after a download where the words ask for one; settings().mmproj is its projector's. Errors:
+  // kNotFound, kIo.
   Result<std::string> fetch_model();
 
   // Loads the weights and a context of its own on them. While a turn of `gate` is held it computes nothing. Errors:

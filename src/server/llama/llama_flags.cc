@@ -56,6 +56,9 @@ LlamaSettings settings_of(const common_params& params) {
   out.ssl_key_file = params.ssl_file_key;
   out.ssl_cert_file = params.ssl_file_cert;
   out.sleep_idle_seconds = params.sleep_idle_seconds;
+  out.mmproj = params.mmproj.path;
+  out.image_tokens_min = params.image_min_tokens;
+  out.image_tokens_max = params.image_max_tokens;
   out.path_prefix = params.api_prefix;
   return out;
 }

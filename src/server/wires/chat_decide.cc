@@ -11,6 +11,7 @@
 #include "server/wires/chat_decide_reply.h"
 #include "server/wires/openai_error.h"
 #include "server/wires/wire_fields.h"
+#include "server/wires/wire_images.h"
 #include "server/wires/wire_json.h"
 
 namespace assay::server {
@@ -140,7 +141,8 @@ Result<ChatRequest> read_chat(const Value& top, const WireHeaders& headers, cons
   chat.stream = stream.value();
   const Value* messages = top.find("messages");
   if (messages == nullptr) return invalid_argument("messages", "is missing");
-  Result<ChatConversation> conversation = read_chat_messages(*messages);
+  ImageList images;
+  Result<ChatConversation> conversation = read_chat_messages(*messages, settings.reads_images ? &images : nullptr);
   if (!conversation.ok()) return in_parent("messages", conversation.error());
   Result<ChatChoice> choice = read_chat_choice(top, settings);
   if (!choice.ok()) return choice.error();
@@ -151,14 +153,17 @@ Result<ChatRequest> read_chat(const Value& top, const WireHeaders& headers, cons
   chat.form.explain = chat.request.explain;
   chat.form.hidden_state = chat.request.hidden_state;
   chat.request.state = std::move(conversation->state);
+  chat.request.images = images.take();
   chat.request.questions.push_back(std::move(question).value());
   return chat;
 }
 
 // A decider's field in this wire's terms.
 std::string field_in_body(const std::string& field, const std::string& choice_field) {
-  if (field.starts_with("state")) return "messages";
-  if (field == "readout" || field == "layout" || field == "receipt" || field == "priority") return "x_" + field;
+  if (field.starts_with("state") || field == "images") return "messages";
+  if (field == "readout" || field == "layout" || field == "receipt" || field == "priority" || field == "hidden_state") {
+    return "x_" + field;
+  }
   if (!field.starts_with("questions[0]")) return field;
   if (field.ends_with(".text")) return "messages";
   if (field.ends_with(".min_confidence")) return "x_min_confidence";
@@ -194,6 +199,7 @@ std::variant<ParsedWire, WireRefusal> ChatDecideWire::parse(const HttpRequest& r
   ParsedWire parsed;
   parsed.request = std::move(chat->request);
   parsed.in_wire_terms = [choice_field = form.choice.field](const Error& error) {
+    if (error.field.starts_with("images[")) return image_error_in("messages", error);
     return renamed_field(error, field_in_body(error.field, choice_field));
   };
   if (chat->stream) parsed.content_type = "text/event-stream";

@@ -1,5 +1,6 @@
 #include "server/wires/chat_decide_messages.h"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 #include <utility>
@@ -15,8 +16,26 @@ std::string text_of(const Value& object, const char* key) {
   return value == nullptr || value->string() == nullptr ? "" : *value->string();
 }
 
-Result<std::string> read_part(const Value& part) {
+// Where an image stands in a text: its name, or nothing for a lone one.
+Result<std::string> read_image(const Value& part, ImageList& images) {
+  const Value* given = part.find("image_url");
+  if (given == nullptr) return invalid_argument(".image_url", "is missing");
+  const Value* url = given->is_object() ? given->find("url") : given;
+  const std::string field = given->is_object() ? ".image_url.url" : ".image_url";
+  if (url == nullptr || url->string() == nullptr) return invalid_argument(field, "must be a string");
+  const Result<std::string> name = images.add(*url->string());
+  if (!name.ok()) return in_parent(field, name.error());
+  return name->empty() ? std::string() : "[" + name.value() + "]";
+}
+
+Result<std::string> read_part(const Value& part, ImageList* images, bool is_system) {
   const std::string type = text_of(part, "type");
+  if (type == "image_url" && images != nullptr) {
+    if (!is_system) return read_image(part, *images);
+    return invalid_argument(".type",
+                            "is \"image_url\", and what the system says is the question, which has none; images "
+                            "stand in the user's messages");
+  }
   if (type == "image_url" || type == "input_audio" || type == "file") {
     return invalid_argument(".type", "is \"" + type + "\", and this model reads text only");
   }
@@ -26,15 +45,19 @@ Result<std::string> read_part(const Value& part) {
   return *text->string();
 }
 
-// Text parts are lines of one text.
-Result<std::string> read_content(const Value& content) {
+// Text parts are lines of one text; a lone image is none.
+Result<std::string> read_content(const Value& content, ImageList* images, bool is_system) {
   if (content.is_string()) return *content.string();
   if (!content.is_array()) return invalid_argument("", "must be a string or an array of text parts");
   std::string text;
+  bool is_first = true;
   for (std::size_t i = 0; i < content.array()->size(); ++i) {
-    const Result<std::string> part = read_part((*content.array())[i]);
+    const Value& given = (*content.array())[i];
+    const Result<std::string> part = read_part(given, images, is_system);
     if (!part.ok()) return in_parent(list_element("", i), part.error());
-    text += (i == 0 ? "" : "\n") + part.value();
+    if (part->empty() && text_of(given, "type") == "image_url") continue;
+    text += (is_first ? "" : "\n") + part.value();
+    is_first = false;
   }
   return text;
 }
@@ -69,7 +92,7 @@ bool is_instruction(const Value& message) {
   return role == "system" || role == "developer";
 }
 
-Result<Value> read_message(const Value& message) {
+Result<Value> read_message(const Value& message, ImageList* images) {
   if (!message.is_object()) return invalid_argument("", "must be an object with role and content");
   const std::string role = text_of(message, "role");
   if (!is_role(role)) {
@@ -86,7 +109,7 @@ Result<Value> read_message(const Value& message) {
     if (!has_calls && refusal.empty()) return invalid_argument(".content", "is missing");
     if (!refusal.empty()) told.emplace_back("content", Value(refusal));
   } else {
-    Result<std::string> text = read_content(*content);
+    Result<std::string> text = read_content(*content, images, is_instruction(message));
     if (!text.ok()) return in_parent(".content", text.error());
     told.emplace_back("content", Value(std::move(text).value()));
   }
@@ -96,16 +119,32 @@ Result<Value> read_message(const Value& message) {
   return Value(std::move(told));
 }
 
+// One message beside the system's, the user's, with one image.
+bool has_lone_image(const Value::Array& messages) {
+  std::size_t told = 0;
+  std::ptrdiff_t images = 0;
+  for (const Value& message : messages) {
+    if (is_instruction(message)) continue;
+    if (++told > 1 || text_of(message, "role") != "user") return false;
+    const Value* content = message.find("content");
+    if (content == nullptr || content->array() == nullptr) return false;
+    images = std::count_if(content->array()->begin(), content->array()->end(),
+                           [](const Value& part) { return text_of(part, "type") == "image_url"; });
+  }
+  return images == 1;
+}
+
 }  // namespace
 
-Result<ChatConversation> read_chat_messages(const Value& messages) {
+Result<ChatConversation> read_chat_messages(const Value& messages, ImageList* images) {
   if (messages.array() == nullptr || messages.array()->empty()) {
     return invalid_argument("", "must be an array of messages that is not empty");
   }
+  if (images != nullptr) images->set_lone(has_lone_image(*messages.array()));
   ChatConversation conversation;
   Value::Array told;
   for (std::size_t i = 0; i < messages.array()->size(); ++i) {
-    Result<Value> message = read_message((*messages.array())[i]);
+    Result<Value> message = read_message((*messages.array())[i], images);
     if (!message.ok()) return in_parent(list_element("", i), message.error());
     if (!is_instruction(message.value())) {
       told.push_back(std::move(message).value());

@@ -5,6 +5,7 @@
 
 #include "assay/error.h"
 #include "assay/value.h"
+#include "server/wires/wire_images.h"
 
 namespace assay::server {
 
@@ -16,8 +17,9 @@ struct ChatConversation {
 };
 
 // Reads `messages`: a list that is not empty, of roles system, developer, user, assistant, tool and function. Content
-// is a text or text parts; an assistant's may be missing where it called tools. Images, sound and files are refused.
-// The error's field is below `messages`.
-Result<ChatConversation> read_chat_messages(const Value& messages);
+// is a text or text parts; an assistant's may be missing where it called tools. Sound and files are refused, and images
+// where `images` is missing; with it their place in the text is "[image 1]" and so on (wire_images.h), and the one
+// image of a lone user message leaves no trace there. The error's field is below `messages`.
+Result<ChatConversation> read_chat_messages(const Value& messages, ImageList* images = nullptr);
 
 }  // namespace assay::server

@@ -4,6 +4,7 @@
 
 #include "server/wires/openai_decisions_reply.h"
 #include "server/wires/openai_error.h"
+#include "server/wires/wire_images.h"
 #include "server/wires/wire_json.h"
 
 namespace assay::server {
@@ -25,6 +26,7 @@ std::variant<ParsedWire, WireRefusal> OpenAiDecisionsWire::parse(const HttpReque
   ParsedWire parsed;
   parsed.request = std::move(decisions->request);
   parsed.in_wire_terms = [questions = form.questions](const Error& error) {
+    if (error.field.starts_with("images[")) return image_error_in("input", error);
     return renamed_field(error, openai_decisions_field(error.field, questions));
   };
   parsed.write_answer = [form](std::size_t question, const Answer& answer) {

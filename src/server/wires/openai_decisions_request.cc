@@ -121,7 +121,7 @@ Status read_question(const Value& given, const QuestionFields& all, const WireSe
   question.name = wire.name.value_or("");
   const Value* instructions = given.find("instructions");
   if (instructions == nullptr) return invalid_argument(".instructions", "is missing");
-  Result<std::string> text = read_openai_instructions(*instructions);
+  Result<std::string> text = read_openai_instructions(*instructions, settings.reads_images);
   if (!text.ok()) return in_parent(".instructions", text.error());
   question.text = std::move(text).value();
   const Result<QuestionFields> own = read_own_fields(given);
@@ -185,9 +185,11 @@ Result<OpenAiDecisions> read_openai_decisions(const Value& top, const WireHeader
   if (!read.ok()) return read.error();
   const Value* input = top.find("input");
   if (input == nullptr) return invalid_argument("input", "is missing");
-  Result<Value> state = read_openai_input(*input);
+  ImageList images;
+  Result<Value> state = read_openai_input(*input, settings.reads_images ? &images : nullptr);
   if (!state.ok()) return in_parent("input", state.error());
   decisions.request.state = std::move(state).value();
+  decisions.request.images = images.take();
   read = read_questions(top, all, settings, decisions);
   if (!read.ok()) return read.error();
   return decisions;
@@ -195,7 +197,10 @@ Result<OpenAiDecisions> read_openai_decisions(const Value& top, const WireHeader
 
 std::string openai_decisions_field(const std::string& field, const std::vector<OpenAiQuestion>& questions) {
   if (field.starts_with("state")) return "input";
-  if (field == "readout" || field == "layout" || field == "receipt" || field == "priority") return "x_" + field;
+  if (field == "readout" || field == "layout" || field == "receipt" || field == "priority" || field == "hidden_state") {
+    return "x_" + field;
+  }
+  if (field == "images") return "input";
   const std::string list = "questions[";
   const std::size_t close = field.find(']');
   if (!field.starts_with(list) || close == std::string::npos) return field;

@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "base/base64.h"
+#include "base/testing/png_file.h"
 #include "server/wires/wire_json.h"
 
 namespace assay::server {
@@ -33,6 +35,55 @@ void refused(const std::string& input, const std::string& field, const std::stri
   const std::string said = refusal_of(input);
   EXPECT_TRUE(said.starts_with(field + ": ")) << input << "\n -> " << said;
   EXPECT_NE(said.find(part), std::string::npos) << input << "\n -> " << said;
+}
+
+const std::string& image_url() {
+  static const std::string kUrl = "data:image/png;base64," + base64_text(assay::testing::png_file(16, 16));
+  return kUrl;
+}
+
+std::string image_part() { return R"({"type":"input_image","detail":"low","image_url":")" + image_url() + R"("})"; }
+
+TEST(OpenAiInput, ALoneImageLeavesTheTextsOfItsMessage) {
+  ImageList images;
+  const Result<Value> state = read_openai_input(json(R"([{"role":"user","content":[{"type":"input_text","text":"a"},)" +
+                                                     image_part() + R"(,{"type":"input_text","text":"b"}]}])"),
+                                                &images);
+  ASSERT_TRUE(state.ok()) << state.error().message;
+  EXPECT_EQ(to_json_text(*state), R"("a\nb")");
+  const std::vector<Image> taken = images.take();
+  ASSERT_EQ(taken.size(), 1u);
+  EXPECT_EQ(taken[0].name, "");
+}
+
+TEST(OpenAiInput, SeveralImagesStandInTheirPlacesByName) {
+  ImageList images;
+  const Result<Value> state =
+      read_openai_input(json(R"([{"role":"user","content":[)" + image_part() +
+                             R"(,{"type":"input_text","text":"or"},)" + image_part() + R"(]}])"),
+                        &images);
+  ASSERT_TRUE(state.ok()) << state.error().message;
+  EXPECT_EQ(to_json_text(*state), R"([{"image": "image 1"}, "or", {"image": "image 2"}])");
+  ImageList more;
+  const Result<Value> talk = read_openai_input(
+      json(R"([{"role":"user","content":[)" + image_part() + R"(]},{"role":"assistant","content":"Nice."}])"), &more);
+  ASSERT_TRUE(talk.ok()) << talk.error().message;
+  EXPECT_EQ(to_json_text(*talk),
+            R"([{"role": "user", "content": {"image": "image 1"}}, {"role": "assistant", "content": "Nice."}])");
+}
+
+TEST(OpenAiInput, AnImageThatCannotBeTakenIsRefusedAtItsPlace) {
+  const auto refusal = [](const std::string& part) {
+    ImageList images;
+    const Result<Value> state = read_openai_input(json(R"([{"role":"user","content":[)" + part + "]}]"), &images);
+    return state.ok() ? "accepted" : state.error().field + ": " + state.error().message;
+  };
+  EXPECT_EQ(refusal(R"({"type":"input_image"})"), "[0].content[0].image_url: is missing");
+  EXPECT_EQ(refusal(R"({"type":"input_image","image_url":7})"), "[0].content[0].image_url: must be a string");
+  EXPECT_TRUE(refusal(R"({"type":"input_image","file_id":"f-1"})").starts_with("[0].content[0].file_id: "));
+  EXPECT_NE(refusal(R"({"type":"input_image","image_url":"https://example.com/a.png"})").find("nothing is fetched"),
+            std::string::npos);
+  EXPECT_EQ(read_openai_instructions(json("[" + image_part() + "]"), true).error().field, "[0]");
 }
 
 TEST(OpenAiInput, AStringIsTheState) {

@@ -69,7 +69,8 @@ bool QuestionReader::read_type() {
   const std::string name = type->string() == nullptr ? "" : *type->string();
   if (name == "box") {
     faults_.add_usage_error("question " + to_json_text(loc_part(id_)) +
-                            " is a box, and the model of this server reads no images");
+                            (settings_.reads_images ? " is a box, and the model of this server gives no boxes"
+                                                    : " is a box, and the model of this server reads no images"));
     return false;
   }
   if (name != "noul" && name != "choice" && name != "score") {

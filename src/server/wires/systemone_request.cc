@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "server/wires/systemone_images.h"
 #include "server/wires/systemone_question.h"
 #include "server/wires/wire_json.h"
 
@@ -30,20 +31,6 @@ void read_model(const Value& top, const WireSettings& settings, SystemOneFaults&
   if (model->string() == nullptr) return faults.add(body_loc("model"), "must be a string", "string_type");
   if (settings.knows_model(*model->string())) return;
   faults.add_usage_error("Unknown model: " + *loc_part(*model->string()).string());
-}
-
-bool is_empty(const Value& value) {
-  return value.is_null() || (value.is_object() && value.object()->empty()) ||
-         (value.is_array() && value.array()->empty());
-}
-
-// Images would have to be looked at; an answer without that would be a guess.
-void refuse_images(const Value& top, SystemOneFaults& faults) {
-  for (const char* field : {"assets", "images"}) {
-    const Value* images = top.find(field);
-    if (images == nullptr || is_empty(*images)) continue;
-    faults.add_usage_error(std::string(field) + ": the model of this server reads no images");
-  }
 }
 
 // The x_ fields and the timeout, here and in the headers.
@@ -105,7 +92,7 @@ std::variant<SystemOneRequest, WireRefusal> parse_system_one(std::string_view bo
   SystemOneFaults faults;
   read_state(*top, out.request, faults);
   read_model(*top, settings, faults);
-  refuse_images(*top, faults);
+  read_system_one_images(*top, settings, out, faults);
   const QuestionFields fields = read_fields(*top, headers, out.request, faults);
   read_questions(*top, settings, fields, out, faults);
   if (!faults.none()) return faults.refusal();

@@ -40,6 +40,7 @@ struct SystemOneEcho {
   std::vector<SystemOneQuestion> questions;  // in the request's order
   bool explain = false;
   bool hidden_state = false;
+  std::vector<Value::Array> image_locs;  // of the request's images, in their order
 };
 
 struct SystemOneRequest {
@@ -51,7 +52,8 @@ struct SystemOneRequest {
 };
 
 // Reads a body. 422 with all its faults for a body that breaks the rules; 400 for an unknown model, too many questions,
-// options or levels, and for images and boxes, which no model here reads; 413 for more bytes than settings allow.
+// options or levels, and for boxes, which no model here gives, and images that cannot be read; 413 for more bytes than
+// settings allow.
 std::variant<SystemOneRequest, WireRefusal> parse_system_one(std::string_view body, const WireSettings& settings,
                                                              const WireHeaders& headers);
 

@@ -48,6 +48,10 @@ std::optional<Value::Array> loc_of(const SystemOneEcho& echo, const std::string&
     loc.emplace_back(field);
     return loc;
   }
+  if (const std::optional<std::size_t> image = index_after(field, "images")) {
+    if (*image < echo.image_locs.size()) return echo.image_locs[*image];
+    return std::nullopt;
+  }
   const std::optional<std::size_t> index = index_after(field, "questions");
   if (!index.has_value() || *index >= echo.questions.size()) return std::nullopt;
   const SystemOneQuestion& question = echo.questions[*index];

@@ -196,15 +196,16 @@ std::string error_body(const Error& error) {
 }
 
 std::string models_body(const ModelReport& model, const std::vector<std::string>& names) {
-  const Value text_only(Value::Array{Value("text")});
+  Value::Array input = {Value("text")};
+  if (model.reads_images) input.emplace_back("image");
   const Value decisions(Value::Array{Value(model.decides ? "decisions" : "embeddings")});
-  Value entry(Value::Object{
-      {"id", text_value(model.id)},
-      {"object", Value("model")},
-      {"created", count_value(kReleaseUnixSeconds)},
-      {"owned_by", Value("assay")},
-      {"architecture", Value(Value::Object{{"input_modalities", text_only}, {"output_modalities", decisions}})},
-      {"meta", meta_of(model)}});
+  Value entry(Value::Object{{"id", text_value(model.id)},
+                            {"object", Value("model")},
+                            {"created", count_value(kReleaseUnixSeconds)},
+                            {"owned_by", Value("assay")},
+                            {"architecture", Value(Value::Object{{"input_modalities", Value(std::move(input))},
+                                                                 {"output_modalities", decisions}})},
+                            {"meta", meta_of(model)}});
   Value::Array models;
   for (const std::string& name : names) {
     models.push_back(model_name(name, name == names.front() ? model.description : "Another name for " + model.id));

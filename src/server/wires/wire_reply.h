@@ -37,8 +37,9 @@ Result<std::string> semif_answer(const SemifReply& shape, const Answer& answer, 
 // sending the same request again later can succeed.
 std::string error_body(const Error& error);
 
-// GET /v1/models: the loaded model once in OpenAI's form ("data") with what is known about it ("meta"), and once for
-// each of `names`, the first its own, in TypeSafe's form ("models"). REQUIRES: a name.
+// GET /v1/models: the loaded model once in OpenAI's form ("data"; its input_modalities say whether decisions read
+// images) with what is known about it ("meta"), and once for each of `names`, the first its own, in TypeSafe's form
+// ("models"). REQUIRES: a name.
 std::string models_body(const ModelReport& model, const std::vector<std::string>& names);
 
 // What GET /health tells.

@@ -23,6 +23,7 @@ struct WireSettings {
   // Digits behind the point of probabilities, scores and confidences; 0: as many as give the same double again. SemIf's
   // replies are never rounded.
   int round_digits = 0;
+  bool reads_images = false;  // decisions take images; otherwise every wire refuses them
 
   const std::string& model_id() const { return model_names.front(); }
   bool knows_model(const std::string& name) const {
