@@ -4,7 +4,7 @@
 
 namespace assay::service {
 
-ShadowWork::ShadowWork(LessonDecider& decider, std::function<void(const ShelvedLesson&, bool)> told)
+ShadowWork::ShadowWork(LessonDecider& decider, Told told)
     : decider_(decider), told_(std::move(told)), thread_([this] { loop(); }) {}
 
 ShadowWork::~ShadowWork() {
@@ -47,8 +47,7 @@ void ShadowWork::loop() {
     }
     const Result<DecisionReply> reply = decider_.decide_with(task.request, {task.shadow});
     if (!reply.ok()) continue;  // the server drains, or is too busy for it
-    const Answer& answer = reply->answers.front();
-    told_(*task.shadow.lesson, answer.options[answer.best].id == task.answered);
+    told_(task, reply->answers.front());
   }
 }
 

@@ -41,20 +41,29 @@ Status check_teaching(const CheckedRows& checked, const Question& question, cons
 // The labelled rows, and behind them each option's words.
 Result<std::vector<teach::TeachingRow>> read_rows(Decider& decider, const Question& question,
                                                   const CheckedRows& checked, const std::vector<std::string>& cues,
-                                                  const LearnOptions& options) {
+                                                  const TeachOptions& options, TeachReport& report) {
   const std::vector<Value> words = service::states_of_words(question);
   std::vector<service::CueReading> readings;
-  for (const LabelledQuestion& row : checked.rows) readings.push_back({.state = &row.state, .where = row.where});
+  for (const LabelledQuestion& row : checked.rows) {
+    const bool is_known = !row.state.is_null() || row.state_sha256.empty();
+    readings.push_back({.state = is_known ? &row.state : nullptr,
+                        .where = row.where,
+                        .state_sha256 = row.state_sha256,
+                        .decision_id = row.decision_id});
+  }
   for (std::size_t i = 0; i < words.size(); i++)
     readings.push_back({.state = &words[i], .where = "the words of option \"" + question.options[i].id + "\""});
-  Result<service::CueStates> states = service::read_cue_states(decider, question, cues, readings, options);
+  Result<service::ReadCueStates> states =
+      service::read_cue_states(decider, question, cues, readings, options.learn, options.hidden_states);
   if (!states.ok()) return states.error();
+  report.states_read = states->read;
+  report.states_kept = states->kept;
   std::vector<teach::TeachingRow> rows;
-  for (std::size_t i = 0; i < states->size(); i++) {
+  for (std::size_t i = 0; i < states->states.size(); i++) {
     const bool is_words = i >= checked.rows.size();
     rows.push_back({.option = is_words ? i - checked.rows.size() : checked.rows[i].expected,
                     .always_train = is_words,
-                    .by_cue = std::move((*states)[i])});
+                    .by_cue = std::move(states->states[i])});
   }
   return rows;
 }
@@ -98,6 +107,7 @@ teach::ChoiceSettings choice_settings(const TeachOptions& options) {
   teach::ChoiceSettings settings{.seed = options.learn.seed};
   if (options.method == "lda") settings.method = teach::HeadMethod::kLda;
   if (options.method == "ridge") settings.method = teach::HeadMethod::kRidge;
+  settings.regularisation = options.regularisation;
   settings.prior_weight = 0;
   return settings;
 }
@@ -223,7 +233,7 @@ Result<TeachReport> learn_lesson(Decider& decider, const Question& question, con
   std::vector<std::string> cues = options.cues;
   if (cues.empty()) cues.assign(decision::built_in_cues().begin(), decision::built_in_cues().end());
   const service::Stopwatch asking;
-  const Result<std::vector<teach::TeachingRow>> head_rows = read_rows(decider, question, *checked, cues, learn);
+  const Result<std::vector<teach::TeachingRow>> head_rows = read_rows(decider, question, *checked, cues, options, report);
   if (!head_rows.ok()) return head_rows.error();
   // 2. What the model says without the lesson.
   const std::vector<std::size_t> places = zero_shot_rows(checked->rows.size(), options);

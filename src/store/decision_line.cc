@@ -70,6 +70,18 @@ std::optional<std::string> lesson_of(const DecisionRecord& record) {
   return same ? std::optional<std::string>(first) : std::nullopt;
 }
 
+// Whether the readout was computed beside every head that answered, as it is where a request asks for an explanation.
+// A head that needs it has it anyhow, and then asking for it changes nothing.
+bool was_explained(const DecisionRecord& record) {
+  bool any = false;
+  for (const AnswerRecord& answer : record.answers) {
+    if (answer.readout != Readout::kTaught) continue;
+    if (answer.zero_shot_scores.empty()) return false;
+    any = true;
+  }
+  return any;
+}
+
 std::string request_text(const DecisionRecord& record) {
   std::string out = "{";
   if (record.answers.size() == 1) {
@@ -82,6 +94,7 @@ std::string request_text(const DecisionRecord& record) {
   add_member(out, "x_readout", to_json_text(Value(readout_name(readout_of(record)))));
   add_member(out, "x_layout", to_json_text(Value(layout_name(record.answers.front().layout))));
   if (const std::optional<std::string> lesson = lesson_of(record)) add_member(out, "x_lesson", "\"" + *lesson + "\"");
+  if (was_explained(record)) add_member(out, "x_explain", "true");
   if (!record.allowed_mass) add_member(out, "x_allowed_mass", "false");
   return out + "}";
 }
@@ -186,6 +199,7 @@ std::string utc_text(std::int64_t unix_ms) {
 Result<std::string> decision_line(const DecisionRecord& record) {
   std::string out = "{";
   add_member(out, "id", to_json_text(Value(record.id)));
+  if (record.place > 0) add_member(out, "place", std::to_string(record.place));
   add_member(out, "time", to_json_text(Value(utc_text(record.time_ms))));
   if (has_texts(record)) add_member(out, "request", request_text(record));
   if (record.receipt) add_member(out, "receipt", to_json_text(receipt_value(*record.receipt)));
