@@ -130,7 +130,9 @@ class LessonDesk {
 
 const char* feedback_result_name(FeedbackResult result);  // "stored", "known", "corrected"
 
-// The decisions that a file keeps, or the file in a folder of lessons, as LessonDesk::export_decisions() gives them; a
+// The file of decisions in a folder of lessons.
+inline constexpr const char* kDecisionsFile = "decisions.sqlite";
+// The decisions that a file keeps, or the one in a folder of lessons, as LessonDesk::export_decisions() gives them; a
 // server may be writing to it, and nothing in it is changed. Errors: kNotFound (no such file), kIo, kUnavailable,
 // kInvalidArgument (another program's file).
 Status export_decisions(const std::string& from, const ExportQuery& query,

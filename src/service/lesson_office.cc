@@ -232,7 +232,7 @@ Result<std::unique_ptr<TaughtDecider>> TaughtDecider::open(std::unique_ptr<Decid
     if (options.folder.empty() && options.decisions_path.empty())
       return invalid_argument("decisions", "Decisions need a file: name one, or a folder of lessons.");
     const std::string path = options.decisions_path.empty()
-                                 ? (std::filesystem::path(options.folder) / "decisions.sqlite").string()
+                                 ? (std::filesystem::path(options.folder) / kDecisionsFile).string()
                                  : options.decisions_path;
     store::StoreOptions settings;
     if (options.keep == LessonOptions::Keep::kTexts) settings.writer.keep = store::Keep::kTexts;
