@@ -100,7 +100,8 @@ TEST_F(RoutesLessonsTest, KeptDecisionsAreExportedAsLines) {
     EXPECT_EQ(bad.status, 400) << name;
     EXPECT_EQ(text(bad, "field"), name == "before" ? "query" : name);
   }
-  EXPECT_EQ(header(send("POST", "/v1/decisions/export", "{}"), "Allow"), "GET, HEAD, DELETE");
+  EXPECT_EQ(header(send("POST", "/v1/decisions/export", "{}"), "Allow"), "GET, HEAD");
+  EXPECT_EQ(send("DELETE", "/v1/decisions/export").status, 405);
   desk_.fail_with({ErrorCode::kUnavailable, "another program holds the lock", "", 3});
   EXPECT_EQ(send("GET", "/v1/decisions/export").status, 503);
   const HttpReply failed = all;  // it began before
@@ -253,6 +254,9 @@ TEST_F(RoutesLessonsTest, MetricsTellWhatIsKeptAndHowLessonsDo) {
   stats.decisions_queued = 4;
   stats.decisions_dropped = 2;
   stats.feedback_stored = 3;
+  stats.keeps_states = true;
+  stats.hidden_states_bytes = 4608;
+  stats.hidden_states_kept = 14;
   stats.lessons = {{.name = "refunds",
                     .version = 2,
                     .taught = true,
@@ -264,6 +268,7 @@ TEST_F(RoutesLessonsTest, MetricsTellWhatIsKeptAndHowLessonsDo) {
   const std::string text = send("GET", "/metrics").body;
   for (const char* line :
        {"assay_decisions_queued 4", "assay_decision_log_failing 0",
+        "assay_hidden_states_bytes 4608", R"(assay_fit_rows_total{source="kept"} 14)",
         R"(assay_decisions_logged_total{result="dropped"} 2)", R"(assay_feedback_total{result="stored"} 3)",
         R"(assay_lesson_taught{lesson="refunds",version="2"} 1)",
         R"(assay_lesson_answers_total{lesson="refunds",version="2",decision="act"} 6)",

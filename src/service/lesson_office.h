@@ -29,6 +29,8 @@ class LessonOffice final : public LessonDesk {
 
   LessonDecider& decider() { return decider_; }
   const LessonDecider& decider() const { return decider_; }
+  // Returns when versions in the shadow have answered all that they were asked so far.
+  void wait_for_shadows() { shadows_.wait(); }
   // As Decider::drain(); what is to be kept is kept when it returns.
   void drain(double grace_ms);
 

@@ -242,16 +242,6 @@ TEST_F(LessonOfficeTest, WhatAHeadsReadoutGaveIsKeptWhereItWasAsked) {
   EXPECT_NE(kept.find(R"("x_explain": true)"), std::string::npos) << kept;
 }
 
-// Waits for the shadow's own thread; the test's time limit ends a wait for nothing.
-Value shadow_of(LessonOffice& office, int compared) {
-  while (true) {
-    const Value health = office.health("refunds").value();
-    const Value* const shadow = health.find("shadow");
-    if (shadow->find("compared")->integer()->digits == std::to_string(compared)) return *shadow;
-    std::this_thread::yield();
-  }
-}
-
 TEST_F(LessonOfficeTest, LabelsPromoteAShadowThatIsRightMoreOften) {
   options_.promotion = LessonOptions::Promotion::kLabels;
   start();
@@ -268,13 +258,14 @@ TEST_F(LessonOfficeTest, LabelsPromoteAShadowThatIsRightMoreOften) {
     ids.push_back(reply->decision_id);
     wrong.push_back(reply->answers[0].options[reply->answers[0].best].id);
   }
-  shadow_of(*office_, 7);
+  office_->wait_for_shadows();
   EXPECT_EQ(office_->promote("refunds", false).error().code, ErrorCode::kInvalidArgument);
   for (std::size_t i = 0; i < ids.size(); i++) {
     EXPECT_EQ(office_->promote("refunds", false).error().field, "name");
     label(ids[i], wrong[i] == "refund" ? "info" : "refund");
   }
-  const Value shadow = shadow_of(*office_, 7);
+  const Value shadow = *office_->health("refunds")->find("shadow");
+  EXPECT_EQ(number(shadow, "compared"), 7);
   EXPECT_EQ(number(shadow, "agreed"), 0);
   EXPECT_EQ(number(shadow, "labelled"), 7);
   EXPECT_EQ(number(shadow, "right_alone"), 7);
@@ -283,7 +274,7 @@ TEST_F(LessonOfficeTest, LabelsPromoteAShadowThatIsRightMoreOften) {
 
   // The comparisons are in the file, too.
   start();
-  EXPECT_EQ(to_json_text(shadow_of(*office_, 7)), to_json_text(shadow));
+  EXPECT_EQ(to_json_text(*office_->health("refunds")->find("shadow")), to_json_text(shadow));
   EXPECT_TRUE(office_->promote("refunds", false).ok());
   EXPECT_EQ(number(office_->health("refunds").value(), "version"), 2);
 }

@@ -34,6 +34,8 @@ class ShadowWork {
   ShadowWork& operator=(const ShadowWork&) = delete;
 
   void add(ShadowTask task);
+  // Returns when all that was added before has been told or dropped.
+  void wait();
   // What waits is dropped, what runs is waited for; idempotent.
   void stop();
   std::uint64_t dropped() const;
@@ -47,6 +49,7 @@ class ShadowWork {
   std::condition_variable changed_;
   std::deque<ShadowTask> tasks_;
   bool stopped_ = false;
+  bool at_work_ = false;  // a task that is no longer in tasks_
   std::uint64_t dropped_ = 0;
   std::thread thread_;
 };
