@@ -37,7 +37,7 @@ struct FitOptions {
   double level = 0.9;
   // "auto", "lda", "ridge", "calibrate" (no head), "update" (the active version's cues, method and regularisation)
   std::string method = "auto";
-  bool shadow = false;          // answer beside the active version at first
+  bool shadow = false;  // answer beside the active version at first
 };
 
 // Which kept decisions, in the order of arrival.
@@ -153,7 +153,7 @@ struct LessonOptions {
   std::int64_t decisions_age_ms_max = 0;                           // older ones go, with their labels; 0: no limit
   // Reads JSON text, for states that were stored; empty: LessonDesk::fit() cannot teach.
   std::function<Result<Value>(const std::string& text)> parse_json = {};
-  double false_alarm_rate = 0.01;           // of the test for drift, over a lesson version's whole life
+  double false_alarm_rate = 0.01;  // of the test for drift, over a lesson version's whole life
   // A shadow is promoted when it answers as the active version does, or when labels say that it is right more often.
   Promotion promotion = Promotion::kAgreement;
   std::size_t shadow_agreement_rows = 200;  // so many answers were compared,

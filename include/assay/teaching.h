@@ -53,7 +53,8 @@ class HiddenStates {
   using OfCues = std::vector<std::vector<float>>;  // hidden_size finite numbers for each cue
   struct Read {
     std::string state_sha256;  // of the state's JSON text
-    std::string decision_id;   // whose state it is, and with which it goes; empty: a labelled row's, or an option's words
+    std::string
+        decision_id;  // whose state it is, and with which it goes; empty: a labelled row's, or an option's words
     OfCues states;
   };
   virtual ~HiddenStates() = default;
@@ -81,9 +82,11 @@ Result<LearnReport> learn_calibration(Decider& decider, const std::vector<Labell
 
 struct TeachOptions {
   LearnOptions learn;
-  std::string method = "auto";    // "auto", "lda", "ridge"
-  std::optional<double> regularisation = {};  // LinearHead::regularisation; absent: several are tried. REQUIRES a method
+  std::string method = "auto";  // "auto", "lda", "ridge"
+  std::optional<double> regularisation =
+      {};                         // LinearHead::regularisation; absent: several are tried. REQUIRES a method
   std::vector<std::string> cues;  // empty: the built-in ones; the best one or two are chosen
+  bool all_cues = false;          // the head is on all of them joined; nothing is chosen
   std::size_t zero_shot_rows =
       200;  // so many rows are asked without a lesson, for comparison and as the prior; 0: none
   bool learning_curve = true;

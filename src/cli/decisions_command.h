@@ -10,9 +10,9 @@
 namespace assay::cli {
 
 struct DecisionsFlags {
-  std::string what;       // "export"
-  std::string from;       // the file, or the folder of lessons that it lies in
-  std::string output;     // empty or "-": standard output
+  std::string what;    // "export"
+  std::string from;    // the file, or the folder of lessons that it lies in
+  std::string output;  // empty or "-": standard output
   std::uint64_t after = 0;
   std::uint64_t limit = 0;
   bool labelled = false;

@@ -49,9 +49,10 @@ TEST_F(SageMakerCommandTest, AContainerListensOnAllAddressesWithinItsTime) {
 }
 
 TEST_F(SageMakerCommandTest, LessonsAreAskedForByFlagsAndVariables) {
-  ASSERT_TRUE(read({"sagemaker", "serve", "--keep-decisions", "states"},
-                   {{"ASSAY_LESSONS", "/opt/ml/model/lessons"}, {"ASSAY_KEEP_DECISIONS", "texts"}, {"ASSAY_KEEP_DAYS", "9"}})
-                  .ok());
+  ASSERT_TRUE(
+      read({"sagemaker", "serve", "--keep-decisions", "states"},
+           {{"ASSAY_LESSONS", "/opt/ml/model/lessons"}, {"ASSAY_KEEP_DECISIONS", "texts"}, {"ASSAY_KEEP_DAYS", "9"}})
+          .ok());
   const LessonOptions options = *serve_lesson_options(serve()).value();
   EXPECT_EQ(options.folder, "/opt/ml/model/lessons");
   EXPECT_EQ(options.keep, LessonOptions::Keep::kStates);

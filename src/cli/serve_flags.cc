@@ -80,13 +80,13 @@ void add_lesson_options(std::vector<OptionSpec>& out, ServeFlags& flags) {
                               "alone; the hidden states that lessons answered from, too, which teaching from feedback "
                               "can do with; or states and questions, too",
                               {"off", "hashes", "states", "texts"}, &flags.keep_decisions));
-  out.push_back(number_option("keep-days", "N",
-                              "Kept decisions go after so many days, with their labels; 0: they stay", &flags.keep_days,
-                              0, kKeepDaysMax));
-  out.push_back(number_option("hidden-states-mb", "N",
-                              "Hidden states kept with decisions take so many MiB at most; the oldest go first; 0: none "
-                              "are kept",
-                              &flags.hidden_states_mb, 0, 1 << 20));
+  out.push_back(number_option("keep-days", "N", "Kept decisions go after so many days, with their labels; 0: they stay",
+                              &flags.keep_days, 0, kKeepDaysMax));
+  out.push_back(
+      number_option("hidden-states-mb", "N",
+                    "Hidden states kept with decisions take so many MiB at most; the oldest go first; 0: none "
+                    "are kept",
+                    &flags.hidden_states_mb, 0, 1 << 20));
   out.push_back(choice_option("promote-by",
                               "What lets a lesson's shadow become active: it answers as the active version does, or "
                               "labels say that it is right more often",

@@ -52,9 +52,9 @@ struct ServeFlags {
   std::uint64_t hidden_states_mb = LessonOptions{}.hidden_states_bytes_max >> 20;
   std::string promote_by = "agreement";  // or "labels"
   std::string promote_error = "0.05";
-  std::string predict_path;               // of Vertex AI's protocol (server/vertex_front.h); empty: none
-  std::string health_path;                // one more for /health
-  bool multi_model = false;               // SageMaker says which models to load (server/multi_model.h)
+  std::string predict_path;  // of Vertex AI's protocol (server/vertex_front.h); empty: none
+  std::string health_path;   // one more for /health
+  bool multi_model = false;  // SageMaker says which models to load (server/multi_model.h)
 };
 
 // The specs of all of the above; llama-server's flags come from whoever knows them (ForeignFlag). `flags` must outlive

@@ -7,8 +7,8 @@
 
 namespace assay::server {
 
-// From the query: `after`, the "place" of the last line that the caller has; `limit`, so many lines at most; `labelled`,
-// true or false. Errors: kInvalidArgument with the name as field, also for another name.
+// From the query: `after`, the "place" of the last line that the caller has; `limit`, so many lines at most;
+// `labelled`, true or false. Errors: kInvalidArgument with the name as field, also for another name.
 Result<ExportQuery> read_export_query(const HttpRequest& request);
 
 // A reply whose body comes as the lines are read, a few decisions in memory at a time. What goes wrong behind the first

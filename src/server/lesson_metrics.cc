@@ -69,7 +69,8 @@ void add_hidden_states(std::string& out, const DeskStats& stats) {
   add_header(out, "assay_hidden_states_bytes", "gauge", "Hidden states that are kept with decisions, about.");
   add_line(out, "assay_hidden_states_bytes", "", stats.hidden_states_bytes);
   add_counter(out, "assay_fit_rows_total", "Rows and options' words of fits, by where their hidden states came from.",
-              "source", std::array<Labelled, 2>{{{"read", stats.hidden_states_read}, {"kept", stats.hidden_states_kept}}});
+              "source",
+              std::array<Labelled, 2>{{{"read", stats.hidden_states_read}, {"kept", stats.hidden_states_kept}}});
 }
 
 // One metric of all lessons.

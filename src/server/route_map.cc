@@ -20,8 +20,8 @@ RouteMap::RouteMap(const ChatServer* chat, const std::vector<Route>& more_routes
 // A part in braces does not stand for what another route names word by word.
 bool RouteMap::is_for(const Route& route, std::string_view path) const {
   if (!is_path_of(route.path, path)) return false;
-  return route.path == path || std::none_of(routes_.begin(), routes_.end(),
-                                            [path](const Route& other) { return other.path == path; });
+  return route.path == path ||
+         std::none_of(routes_.begin(), routes_.end(), [path](const Route& other) { return other.path == path; });
 }
 
 const Route* RouteMap::find(std::string_view path, std::string_view method) const {

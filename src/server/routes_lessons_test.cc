@@ -116,17 +116,18 @@ TEST_F(RoutesLessonsTest, AStreamsLastEventNamesTheDecision) {
     reply.decision_id = "d-7";
     return reply;
   });
-  for (const auto& [path, body] : std::vector<std::pair<std::string, std::string>>{
-           {"/v1/decide", R"({"decision":{"id":"t","state":"s","question":"q","options":[{"id":"a"},{"id":"b"}]}})"},
-           {"/v1/systemone", R"({"model":"fake","state":"s","questions":{"x":{"type":"noul"}}})"},
-           {"/v1/decisions", R"({"input":"s","questions":[{"type":"predicate","instructions":"So?"}]})"},
-           {"/v1/chat/completions",
-            R"({"x_decide":true,"stream":true,"messages":[{"role":"user","content":"s"}],"guided_choice":["a","b"]})"}}) {
-    const HttpReply reply = routes_.handle(
-        {.method = "POST",
-         .path = path,
-         .headers = {{"Content-Type", "application/json"}, {"Accept", "text/event-stream"}},
-         .body = body});
+  for (
+      const auto& [path, body] : std::vector<std::pair<std::string, std::string>>{
+          {"/v1/decide", R"({"decision":{"id":"t","state":"s","question":"q","options":[{"id":"a"},{"id":"b"}]}})"},
+          {"/v1/systemone", R"({"model":"fake","state":"s","questions":{"x":{"type":"noul"}}})"},
+          {"/v1/decisions", R"({"input":"s","questions":[{"type":"predicate","instructions":"So?"}]})"},
+          {"/v1/chat/completions",
+           R"({"x_decide":true,"stream":true,"messages":[{"role":"user","content":"s"}],"guided_choice":["a","b"]})"}}) {
+    const HttpReply reply =
+        routes_.handle({.method = "POST",
+                        .path = path,
+                        .headers = {{"Content-Type", "application/json"}, {"Accept", "text/event-stream"}},
+                        .body = body});
     EXPECT_EQ(reply.status, 200) << reply.body;
     std::string events = reply.body;
     if (reply.stream) {
@@ -267,10 +268,9 @@ TEST_F(RoutesLessonsTest, MetricsTellWhatIsKeptAndHowLessonsDo) {
                     .drifting = true}};
   const std::string text = send("GET", "/metrics").body;
   for (const char* line :
-       {"assay_decisions_queued 4", "assay_decision_log_failing 0",
-        "assay_hidden_states_bytes 4608", R"(assay_fit_rows_total{source="kept"} 14)",
-        R"(assay_decisions_logged_total{result="dropped"} 2)", R"(assay_feedback_total{result="stored"} 3)",
-        R"(assay_lesson_taught{lesson="refunds",version="2"} 1)",
+       {"assay_decisions_queued 4", "assay_decision_log_failing 0", "assay_hidden_states_bytes 4608",
+        R"(assay_fit_rows_total{source="kept"} 14)", R"(assay_decisions_logged_total{result="dropped"} 2)",
+        R"(assay_feedback_total{result="stored"} 3)", R"(assay_lesson_taught{lesson="refunds",version="2"} 1)",
         R"(assay_lesson_answers_total{lesson="refunds",version="2",decision="act"} 6)",
         R"(assay_lesson_answers_total{lesson="refunds",version="2",decision="none"} 1)",
         R"(assay_lesson_mean_confidence{lesson="refunds",version="2"} 0.5)",

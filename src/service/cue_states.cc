@@ -35,7 +35,8 @@ std::vector<std::size_t> take_kept(const Question& question, const std::vector<s
 }
 
 bool has_none(const HiddenStates::OfCues& states, std::size_t cues) {
-  return states.size() != cues || std::any_of(states.begin(), states.end(), [](const auto& one) { return one.empty(); });
+  return states.size() != cues ||
+         std::any_of(states.begin(), states.end(), [](const auto& one) { return one.empty(); });
 }
 
 }  // namespace
@@ -50,7 +51,8 @@ Result<ReadCueStates> read_cue_states(Decider& decider, const Question& question
   out.kept = readings.size() - missing.size();
   for (const std::size_t i : missing) {
     if (readings[i].state == nullptr)
-      return invalid_argument("rows", readings[i].where + ": its state is not kept, and its hidden states are not, either");
+      return invalid_argument("rows",
+                              readings[i].where + ": its state is not kept, and its hidden states are not, either");
   }
   Question asked = question;
   asked.cues = cues;
@@ -64,7 +66,9 @@ Result<ReadCueStates> read_cue_states(Decider& decider, const Question& question
                              .priority = Priority::kBulk};
     };
     const auto where = [&](std::size_t i) { return readings[missing[first + i]].where; };
-    const auto take = [&](std::size_t i, Answer answer) { out.states[missing[first + i]] = std::move(answer.cue_states); };
+    const auto take = [&](std::size_t i, Answer answer) {
+      out.states[missing[first + i]] = std::move(answer.cue_states);
+    };
     const auto tell = [&](const char* step, std::size_t done, std::size_t) {
       return options.progress && options.progress(step, first + done, missing.size());
     };
@@ -74,11 +78,11 @@ Result<ReadCueStates> read_cue_states(Decider& decider, const Question& question
     for (std::size_t i = first; i < first + count; i++) {
       const CueReading& reading = readings[missing[i]];
       if (has_none(out.states[missing[i]], cues.size()))
-        return Error{ErrorCode::kUnsupportedModel, "This model gives no hidden states, so it cannot be taught.", "model"};
+        return Error{ErrorCode::kUnsupportedModel, "This model gives no hidden states, so it cannot be taught.",
+                     "model"};
       if (kept != nullptr) {
-        read.push_back({.state_sha256 = sha256_of(reading),
-                        .decision_id = reading.decision_id,
-                        .states = out.states[missing[i]]});
+        read.push_back(
+            {.state_sha256 = sha256_of(reading), .decision_id = reading.decision_id, .states = out.states[missing[i]]});
       }
     }
     if (kept != nullptr) kept->keep(question, cues, read);

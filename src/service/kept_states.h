@@ -46,7 +46,7 @@ class KeptStates final : public HiddenStates {
  private:
   store::DecisionStore& store_;
   const std::string bits_;
-  const std::string own_;  // how the lesson's own keys begin
+  const std::string own_;     // how the lesson's own keys begin
   mutable std::mutex mutex_;  // guards what follows
   mutable std::set<std::string> asked_;
 };

@@ -44,9 +44,9 @@ HeadInput input_of(const LessonPick& pick, const DecisionRequest& request, const
                    const Question& prepared, const Answer& answer) {
   HeadInput out;
   if (!pick.taught() || answer.cue_states.size() < asked.cues.size()) return out;
-  out.states.assign(answer.cue_states.begin() + static_cast<std::ptrdiff_t>(asked.cues.size()), answer.cue_states.end());
-  out.read_alone =
-      request.questions.size() == 1 && asked.cues.empty() && !prepared.scored && !request.hidden_state;
+  out.states.assign(answer.cue_states.begin() + static_cast<std::ptrdiff_t>(asked.cues.size()),
+                    answer.cue_states.end());
+  out.read_alone = request.questions.size() == 1 && asked.cues.empty() && !prepared.scored && !request.hidden_state;
   if (!prepared.scored) return out;
   for (const OptionAnswer& option : answer.options) out.zero_shot_scores.push_back(option.score);
   return out;

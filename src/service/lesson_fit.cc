@@ -133,8 +133,8 @@ Result<LessonOffice::LabelledRows> LessonOffice::labelled_rows(const Lesson& les
     const store::AnswerFilter filter{.fingerprint = kept.fingerprint, .labelled_only = true};
     const auto take = [&](const store::AnswerRow& answer) {
       std::optional<LabelledQuestion> row = row_of(answer, question, options_.parse_json);
-      const bool is_known = row && (!row->state.is_null() ||
-                                    (!cues.empty() && kept_states.find(question, cues, row->state_sha256)));
+      const bool is_known =
+          row && (!row->state.is_null() || (!cues.empty() && kept_states.find(question, cues, row->state_sha256)));
       if (is_known) {
         rows.put(std::move(*row));
       } else {
@@ -144,8 +144,8 @@ Result<LessonOffice::LabelledRows> LessonOffice::labelled_rows(const Lesson& les
     if (Status read = each_answer(*store_, filter, take); !read.ok()) return read.error();
   }
   out.rows = rows.take();
-  out.without_text = static_cast<std::size_t>(std::count_if(
-      out.rows.begin(), out.rows.end(), [](const LabelledQuestion& row) { return row.state.is_null(); }));
+  out.without_text = static_cast<std::size_t>(
+      std::count_if(out.rows.begin(), out.rows.end(), [](const LabelledQuestion& row) { return row.state.is_null(); }));
   return out;
 }
 
@@ -170,16 +170,16 @@ LearnOptions learn_options(const Lesson& lesson, const FitOptions& options) {
 // How the head is looked for. Without all texts what was kept is all that there is: the hidden states behind the active
 // version's cues.
 TeachOptions teach_options(const Lesson& lesson, const FitOptions& options, bool has_all_texts) {
-  TeachOptions teach{.learn = learn_options(lesson, options),
-                     .method = options.method,
-                     .zero_shot_rows = 0,
-                     .learning_curve = false};
+  TeachOptions teach{
+      .learn = learn_options(lesson, options), .method = options.method, .zero_shot_rows = 0, .learning_curve = false};
   const bool is_update = options.method == "update";
   if (is_update) {
     teach.method = lesson.head->method;
     teach.regularisation = lesson.head->regularisation;
   }
-  if (is_update || !has_all_texts) teach.cues = lesson.head->cues;
+  // All of them: a version on fewer would find nothing of what this one kept.
+  teach.all_cues = is_update || !has_all_texts;
+  if (teach.all_cues) teach.cues = lesson.head->cues;
   return teach;
 }
 
@@ -223,10 +223,11 @@ Result<Value> LessonOffice::fit(const std::string& name, const FitOptions& optio
   if (!store_ || !options_.parse_json)
     return Error{ErrorCode::kUnavailable, "This server keeps no decisions, so there is nothing to learn from.", ""};
   if (store_->keep() != store::Keep::kTexts && !keeps_states_)
-    return Error{ErrorCode::kUnavailable,
-                 "This server keeps neither states of decisions nor hidden states (--keep-decisions texts, states), and a "
-                 "fit learns from them.",
-                 ""};
+    return Error{
+        ErrorCode::kUnavailable,
+        "This server keeps neither states of decisions nor hidden states (--keep-decisions texts, states), and a "
+        "fit learns from them.",
+        ""};
   const std::unique_lock<std::mutex> one_at_a_time(fitting_, std::try_to_lock);
   if (!one_at_a_time.owns_lock())
     return Error{ErrorCode::kTooBusy, "Another lesson is being fitted; try again when it is done.", "", 5};

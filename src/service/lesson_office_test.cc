@@ -24,7 +24,9 @@ class LessonOfficeTest : public ::testing::Test {
     folder_ = ::mkdtemp(name.data());
     options_.keep = Keep::kTexts;
     // Stored states are strings without anything to escape.
-    options_.parse_json = [](const std::string& text) -> Result<Value> { return Value(text.substr(1, text.size() - 2)); };
+    options_.parse_json = [](const std::string& text) -> Result<Value> {
+      return Value(text.substr(1, text.size() - 2));
+    };
   }
   ~LessonOfficeTest() override {
     office_.reset();
@@ -52,7 +54,8 @@ class LessonOfficeTest : public ::testing::Test {
   }
 
   static DecisionRequest asked(const std::string& state) {
-    DecisionRequest request = testing::request_of({{"refund", "Wants money back"}, {"info", std::nullopt}}, Readout::kAuto);
+    DecisionRequest request =
+        testing::request_of({{"refund", "Wants money back"}, {"info", std::nullopt}}, Readout::kAuto);
     request.state = Value(state);
     return request;
   }

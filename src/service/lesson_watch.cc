@@ -28,8 +28,7 @@ void append_test(const std::optional<teach::DriftTest>& test, std::vector<double
   out.push_back(test ? 1 : 0);
   if (!test) return;
   const teach::DriftState& state = test->state();
-  out.insert(out.end(),
-             {static_cast<double>(state.count), state.mean, state.log_evidence, state.alarm ? 1.0 : 0.0});
+  out.insert(out.end(), {static_cast<double>(state.count), state.mean, state.log_evidence, state.alarm ? 1.0 : 0.0});
   out.insert(out.end(), state.log_wealth.begin(), state.log_wealth.end());
 }
 
@@ -139,8 +138,8 @@ bool LessonWatch::restore(const ShelvedLesson& lesson, const std::vector<double>
   NumberReader in(numbers);
   if (in.next() != kFormat) return false;
   WatchCounts counts;
-  for (std::uint64_t* const count : {&counts.answers, &counts.acted, &counts.escalated, &counts.abstained,
-                                     &counts.compared, &counts.agreed})
+  for (std::uint64_t* const count :
+       {&counts.answers, &counts.acted, &counts.escalated, &counts.abstained, &counts.compared, &counts.agreed})
     *count = in.count();
   counts.confidence_sum = in.next();
   const std::lock_guard<std::mutex> lock(mutex_);

@@ -20,7 +20,8 @@ TEST(Promotion, ByAgreementEnoughAnswersMustBeTheSame) {
 TEST(Promotion, ByLabelsTheShadowMustBeRightMoreOften) {
   const LessonOptions options{.promotion = Promotion::kLabels};
   const auto met = [&](std::uint64_t shadow_alone, std::uint64_t active_alone) {
-    return shadow_standing(2, {}, {.labelled = 100, .shadow_alone = shadow_alone, .active_alone = active_alone}, options)
+    return shadow_standing(2, {}, {.labelled = 100, .shadow_alone = shadow_alone, .active_alone = active_alone},
+                           options)
         .met;
   };
   EXPECT_FALSE(met(0, 0));
@@ -36,11 +37,12 @@ TEST(Promotion, ByLabelsTheShadowMustBeRightMoreOften) {
 TEST(Promotion, SaysTheRuleAndWhatIsMissing) {
   const LessonOptions options{.promotion = Promotion::kLabels};
   const ShadowStanding standing = shadow_standing(
-      3, {.compared = 40, .agreed = 30}, {.labelled = 12, .shadow_right = 9, .active_right = 8, .shadow_alone = 3, .active_alone = 2},
-      options);
-  EXPECT_EQ(why_not(standing),
-            "it agreed in 30 of 40 answers, and of 12 labelled ones it alone was right in 3 and the active version alone "
-            "in 2; the rule is labels: right more often, with an error of at most 0.05 (log_evidence of at least 2.996)");
+      3, {.compared = 40, .agreed = 30},
+      {.labelled = 12, .shadow_right = 9, .active_right = 8, .shadow_alone = 3, .active_alone = 2}, options);
+  EXPECT_EQ(
+      why_not(standing),
+      "it agreed in 30 of 40 answers, and of 12 labelled ones it alone was right in 3 and the active version alone "
+      "in 2; the rule is labels: right more often, with an error of at most 0.05 (log_evidence of at least 2.996)");
   EXPECT_EQ(shadow_standing(3, {}, {}, {}).rule, "agreement: the same answer in 90 % of at least 200");
 }
 

@@ -17,8 +17,8 @@ namespace assay::service {
 struct ShadowTask {
   DecisionRequest request;  // of one question, without callbacks
   LessonPick shadow;
-  std::string answered;     // the id of the option that the active lesson gave
-  std::string decision_id;  // where the answer is kept; empty: it is not
+  std::string answered;      // the id of the option that the active lesson gave
+  std::string decision_id;   // where the answer is kept; empty: it is not
   std::size_t question = 0;  // its place in the decision
 };
 

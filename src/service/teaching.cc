@@ -68,6 +68,24 @@ Result<std::vector<teach::TeachingRow>> read_rows(Decider& decider, const Questi
   return rows;
 }
 
+// One cue in the place of all, so that there is nothing to choose from.
+void join_cues(std::vector<teach::TeachingRow>& rows) {
+  for (teach::TeachingRow& row : rows) {
+    std::vector<float> all;
+    for (const std::vector<float>& state : row.by_cue) all.insert(all.end(), state.begin(), state.end());
+    row.by_cue = {std::move(all)};
+  }
+}
+
+// The texts of chosen cues.
+std::vector<std::string> texts_of(const std::vector<std::size_t>& chosen, const std::vector<std::string>& cues,
+                                  const TeachOptions& options) {
+  if (options.all_cues) return cues;
+  std::vector<std::string> out;
+  for (const std::size_t cue : chosen) out.push_back(cues[cue]);
+  return out;
+}
+
 // The rows that are asked without the lesson: a random part of them where there are many.
 std::vector<std::size_t> zero_shot_rows(std::size_t count, const TeachOptions& options) {
   std::vector<std::size_t> places(count);
@@ -124,14 +142,14 @@ Result<std::vector<Outcome>> calibrate_head(const teach::HeadChoice& choice, con
   return std::move(fitted->after);
 }
 
-void tell_tried(const teach::HeadChoice& choice, const std::vector<std::string>& cues, TeachReport& report) {
+void tell_tried(const teach::HeadChoice& choice, const std::vector<std::string>& cues, const TeachOptions& options,
+                TeachReport& report) {
   for (const teach::TriedHead& trial : choice.tried) {
     TriedHead head{.method = teach::head_method_name(trial.method),
                    .regularisation = trial.regularisation,
-                   .cues = {},
+                   .cues = texts_of(trial.cues, cues, options),
                    .log_loss = trial.log_loss,
                    .accuracy = trial.accuracy};
-    for (const std::size_t cue : trial.cues) head.cues.push_back(cues[cue]);
     report.tried.push_back(std::move(head));
   }
   std::stable_sort(report.tried.begin(), report.tried.end(),
@@ -233,8 +251,9 @@ Result<TeachReport> learn_lesson(Decider& decider, const Question& question, con
   std::vector<std::string> cues = options.cues;
   if (cues.empty()) cues.assign(decision::built_in_cues().begin(), decision::built_in_cues().end());
   const service::Stopwatch asking;
-  const Result<std::vector<teach::TeachingRow>> head_rows = read_rows(decider, question, *checked, cues, options, report);
+  Result<std::vector<teach::TeachingRow>> head_rows = read_rows(decider, question, *checked, cues, options, report);
   if (!head_rows.ok()) return head_rows.error();
+  if (options.all_cues) join_cues(*head_rows);
   // 2. What the model says without the lesson.
   const std::vector<std::size_t> places = zero_shot_rows(checked->rows.size(), options);
   Result<std::vector<Outcome>> zero_shot = ask_zero_shot(decider, *checked, places, learn);
@@ -245,8 +264,7 @@ Result<TeachReport> learn_lesson(Decider& decider, const Question& question, con
   const std::size_t option_count = question.options.size();
   Result<teach::HeadChoice> choice = teach::choose_head(*head_rows, option_count, choice_settings(options));
   if (!choice.ok()) return choice.error();
-  choice->head.cues.clear();
-  for (const std::size_t cue : choice->cues) choice->head.cues.push_back(cues[cue]);
+  choice->head.cues = texts_of(choice->cues, cues, options);
   const Result<std::vector<Outcome>> after = calibrate_head(*choice, *checked, question, learn, out.lesson);
   if (!after.ok()) return after.error();
   out.lesson.question = service::lesson_question(question);
@@ -255,7 +273,7 @@ Result<TeachReport> learn_lesson(Decider& decider, const Question& question, con
   out.lesson.mean_confidence = service::mean_confidence(*after);
   if (Status found = service::add_thresholds(*after, &question, learn, out); !found.ok()) return found.error();
   out.lesson.head = std::move(choice->head);
-  tell_tried(*choice, cues, report);
+  tell_tried(*choice, cues, options, report);
   choice->head = *out.lesson.head;
   report.words_accuracy = accuracy_with(*head_rows, {}, *choice, 1, option_count);
   if (options.learning_curve) draw_curve(*head_rows, *choice, question, learn, report);

@@ -13,7 +13,7 @@
 namespace assay::store {
 namespace {
 
-constexpr std::size_t kExportRows = 256;                      // decisions in one page
+constexpr std::size_t kExportRows = 256;                    // decisions in one page
 constexpr std::size_t kExportBytes = std::size_t{4} << 20;  // of states in one page
 
 bool all_finite(const std::vector<double>& numbers) {

@@ -9,9 +9,7 @@ namespace {
 
 using KeptBytesTest = StoreTest;
 
-Feedback says(const std::string& id) {
-  return {.decision_id = id, .question_id = "", .option = "info", .note = ""};
-}
+Feedback says(const std::string& id) { return {.decision_id = id, .question_id = "", .option = "info", .note = ""}; }
 
 DecisionRecord record_with(const std::string& id, std::size_t bytes) {
   DecisionRecord record = plain_record(id);
@@ -59,8 +57,11 @@ TEST_F(KeptBytesTest, LabelledOnesGoWhenNothingElseIsLeft) {
 
 TEST_F(KeptBytesTest, NobodysBytesStayUntilTheyAreErasedByName) {
   DecisionStore& store = open();
-  ASSERT_TRUE(store.put_bytes({{"", {"r/one/a/1", "x"}}, {"", {"r/one/a/2", "x"}}, {"", {"r/one/b/1", "x"}},
-                               {"", {"r/onetwo/c/1", "x"}}})
+  ASSERT_TRUE(store
+                  .put_bytes({{"", {"r/one/a/1", "x"}},
+                              {"", {"r/one/a/2", "x"}},
+                              {"", {"r/one/b/1", "x"}},
+                              {"", {"r/onetwo/c/1", "x"}}})
                   .ok());
   ASSERT_TRUE(store.erase_other_bytes("r/one/", {"a"}).ok());
   EXPECT_TRUE(store.bytes("r/one/a/1").value().has_value());
@@ -97,7 +98,7 @@ TEST_F(KeptBytesTest, AShadowsAnswerStandsBesideTheAnswer) {
       .lesson = "refunds", .version = 2, .best = 1, .confidence = 0.5, .probabilities = {0.25, 0.75}};
   const auto note = [] { return StoredBytes{.key = "watch/2", .bytes = "n"}; };
   ASSERT_TRUE(store.put_shadow({.decision_id = "d1", .question = 1}, shadow, note).ok());
-  ASSERT_TRUE(store.put_shadow({.decision_id = "d1", .question = 2}, shadow, note).ok());   // there is none
+  ASSERT_TRUE(store.put_shadow({.decision_id = "d1", .question = 2}, shadow, note).ok());  // there is none
   ASSERT_TRUE(store.put_shadow({.decision_id = "gone", .question = 0}, shadow, note).ok());
   const DecisionRecord kept = *store.find("d1").value();
   EXPECT_FALSE(kept.answers[0].shadow.has_value());
