@@ -17,7 +17,7 @@ struct ShadowStanding {
   std::uint64_t agreed = 0;    // of those: with the same option
   store::ShadowLabels labels;  // of those: what labels say; all 0 where no decisions are kept
   double log_evidence = 0;     // that it is right more often (teach/paired.h)
-  std::string rule;            // for people
+  std::string rule = {};       // for people
   bool met = false;
 };
 
