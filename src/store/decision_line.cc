@@ -73,6 +73,7 @@ std::optional<std::string> lesson_of(const DecisionRecord& record) {
 // Whether the readout was computed beside every head that answered, as it is where a request asks for an explanation.
 // A head that needs it has it anyhow, and then asking for it changes nothing.
 bool was_explained(const DecisionRecord& record) {
+  if (!record.allowed_mass) return false;  // an explanation has it
   bool any = false;
   for (const AnswerRecord& answer : record.answers) {
     if (answer.readout != Readout::kTaught) continue;

@@ -69,6 +69,9 @@ TEST(DecisionLine, AnExplainedHeadIsAskedForAnExplanationAgain) {
   EXPECT_EQ(decision_line(record).value().find("x_explain"), std::string::npos);
   record.answers[0].zero_shot_scores = {1, 2};
   EXPECT_NE(decision_line(record).value().find(R"("x_explain": true})"), std::string::npos);
+  record.allowed_mass = false;
+  EXPECT_EQ(decision_line(record).value().find("x_explain"), std::string::npos);
+  record.allowed_mass = true;
   record.answers.push_back(plain_answer("q2"));
   EXPECT_NE(decision_line(record).value().find(R"("x_explain": true})"), std::string::npos);
   record.answers[1].readout = Readout::kTaught;  // a head that was not: none was asked to be explained
