@@ -61,9 +61,12 @@ Readout readout_of(const DecisionRecord& record) {
   return record.readout == Readout::kHead ? Readout::kAuto : record.readout;
 }
 
-// Which lesson is to answer again: that of all answers, or none; nothing where they differ.
+// Which lesson is to answer again: the version of all answers, or none; nothing where they differ.
 std::optional<std::string> lesson_of(const DecisionRecord& record) {
-  const auto name = [](const AnswerRecord& answer) { return answer.lesson.used ? answer.lesson.used->name : "none"; };
+  const auto name = [](const AnswerRecord& answer) -> std::string {
+    const std::optional<LessonUse>& used = answer.lesson.used;
+    return used ? used->name + "@" + std::to_string(used->version) : "none";
+  };
   const std::string first = name(record.answers.front());
   const bool same = std::all_of(record.answers.begin(), record.answers.end(),
                                 [&](const AnswerRecord& answer) { return name(answer) == first; });

@@ -58,7 +58,7 @@ TEST(DecisionLine, TheLessonThatAnsweredIsAskedAgain) {
   record.readout = Readout::kLetters;
   EXPECT_NE(decision_line(record).value().find(R"("x_readout": "letters")"), std::string::npos);
   record.answers[0].lesson.used = LessonUse{.name = "refunds", .version = 3, .sha256 = "ab", .taught = true};
-  EXPECT_NE(decision_line(record).value().find(R"("x_lesson": "refunds"})"), std::string::npos);
+  EXPECT_NE(decision_line(record).value().find(R"("x_lesson": "refunds@3"})"), std::string::npos);
   record.answers.push_back(plain_answer("q2"));
   EXPECT_EQ(decision_line(record).value().find("x_lesson"), std::string::npos);
 }

@@ -157,6 +157,11 @@ class Kept(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         with open(path, "rb") as file:
             self.assertEqual(file.read(), reply.body)
+        # Each line is asked of the version that answered it, whichever is active by now.
+        route = "/v1/lessons/{name}"
+        fitted = self.ask("POST", "/v1/lessons/wishes/fit", route + "/fit", {"risk": 0.3}).json()
+        self.addCleanup(self.ask, "POST", "/v1/lessons/wishes/activate", route + "/activate", {"version": 1})
+        self.assertNotEqual(fitted["version"], 1)
         done = harness.run("verify", path, *harness.tiny_flags("tiny-attention"), "--lessons", self.lessons)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("6 receipts, 6 equal", done.stdout)
@@ -244,7 +249,7 @@ class Kept(unittest.TestCase):
         for method, path, documented, body, status in cases:
             with self.subTest(method=method, path=path, body=body):
                 self.ask(method, path, documented, body, status)
-        for bad in ({"x_lesson": "none-such"}, {"x_lesson": "No!"}):
+        for bad in ({"x_lesson": "none-such"}, {"x_lesson": "No!"}, {"x_lesson": "wishes@99"}, {"x_lesson": "wishes@0"}):
             self.ask("POST", "/v1/decide", "/v1/decide", semif("s", **bad), 400)
 
     def test_the_log_does_not_hold_answers_up(self):
