@@ -75,6 +75,9 @@ struct ModelReport {
   bool reads_images = false;   // decisions take DecisionRequest::images
   std::string images;          // through what, or why not
   bool decides = true;         // false: decisions are refused, whatever else the server does with the model
+  // SHA-256 of the build and of all settings that move bits: with the model's file and a request it says which bits
+  // come out. Empty where a decision head answers.
+  std::string bits_sha256 = {};
 };
 
 // Thread-safe. decide() blocks the calling thread until its answer is there; one engine thread computes.

@@ -91,7 +91,8 @@ struct DecisionRequest {
   bool hidden_state = false;  // fill Answer::hidden_state (letters: the decision position; text: the end of the prompt)
   Layout layout = Layout::kAuto;
   bool receipt = false;  // fill DecisionReply::receipt
-  // A lesson's name; "auto": the one for the question, if any; "none". Only where lessons are kept (service/lessons.h).
+  // A lesson's name or one of its versions (lesson_reference()); "auto": the one for the question, if any; "none". Only
+  // where lessons are kept.
   std::string lesson = "auto";
   bool calibrated = false;  // an answer without a calibration is an error (kInvalidArgument)
   // Letters: fill Answer::allowed_mass and Answer::argmax_token, which need the whole vocabulary's logits. Without it

@@ -119,6 +119,13 @@ std::string lesson_text(const Lesson& lesson);
 Result<Lesson> lesson_from_text(const std::string& text);
 bool is_lesson_name(std::string_view name);
 
+// Which lesson is meant: "refunds" is the version that is active, "refunds@3" that version.
+struct LessonReference {
+  std::string name;
+  std::optional<std::int32_t> version = {};
+};
+std::optional<LessonReference> lesson_reference(std::string_view text);
+
 // Writes the lesson into a folder of lessons (made where it is missing) as the next version of its name, whole or not
 // at all: where it lies and which version it is. The next server that reads the folder uses it. Errors: kIo;
 // kInvalidArgument where the folder's lesson of that name is another model's.

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "assay/decider.h"
@@ -34,11 +35,20 @@ enum class FeedbackResult {
 struct FitOptions {
   std::optional<double> risk;  // a threshold for it
   double level = 0.9;
-  std::string method = "auto";  // "auto", "lda", "ridge", "calibrate" (no head)
-  bool shadow = false;          // answer beside the active version at first
+  // "auto", "lda", "ridge", "calibrate" (no head), "update" (the active version's cues, method and regularisation)
+  std::string method = "auto";
+  bool shadow = false;  // answer beside the active version at first
 };
 
-// What a lesson has done since the server started.
+// Which kept decisions, in the order of arrival.
+struct ExportQuery {
+  std::int64_t after = 0;      // the "place" of the last one that the caller has; 0: from the beginning
+  std::size_t limit = 0;       // so many at most; 0: all
+  bool labelled_only = false;  // those alone of which somebody has said what was right
+};
+
+// What a lesson has done: the version of that file, since it first answered here, over restarts where decisions are
+// kept.
 struct LessonCounts {
   std::string name;
   std::int32_t version = 0;  // the active one
@@ -64,6 +74,10 @@ struct DeskStats {
   std::uint64_t decisions_expired = 0;  // removed for their number or age
   std::uint64_t decisions_forgotten = 0;
   bool log_failing = false;  // the last batch could not be written, and waits
+  bool keeps_states = false;
+  std::uint64_t hidden_states_bytes = 0;  // kept, about
+  std::uint64_t hidden_states_read = 0;   // by fits: computed, of so many states
+  std::uint64_t hidden_states_kept = 0;   // by fits: they were there
   std::uint64_t feedback_stored = 0;
   std::uint64_t feedback_known = 0;
   std::uint64_t feedback_corrected = 0;
@@ -87,7 +101,9 @@ class LessonDesk {
   virtual Result<Value> import_lesson(const std::string& text, bool shadow) = 0;
   // Makes an earlier (or later) version the active one.
   virtual Result<Value> activate(const std::string& name, std::int32_t version) = 0;
-  // A new version out of what was stored for the lesson's question. Blocks; one fit at a time (kTooBusy).
+  // A new version out of what was stored for the lesson's question, with "rows_read" and "rows_kept": hidden states of
+  // how many rows and options' words were computed, and of how many they were there; and "rows_left_out": labelled
+  // decisions of which neither the state nor its hidden states are kept. Blocks; one fit at a time (kTooBusy).
   virtual Result<Value> fit(const std::string& name, const FitOptions& options) = 0;
   // The shadow becomes active. kInvalidArgument when the rule for it is not met (unless forced) or there is none.
   virtual Result<Value> promote(const std::string& name, bool force) = 0;
@@ -102,6 +118,9 @@ class LessonDesk {
   virtual std::vector<Result<FeedbackResult>> feedback(const std::vector<Feedback>& list) = 0;
   // A JSON object in one line, as an export has it.
   virtual Result<std::string> decision(const std::string& id) const = 0;
+  // Each kept decision so, without a line's end; ends early, without an error, when `write` says false.
+  virtual Status export_decisions(const ExportQuery& query,
+                                  const std::function<bool(std::string_view line)>& write) const = 0;
   // Removes the decision, its state and its feedback; false: there was none.
   virtual Result<bool> forget(const std::string& id) = 0;
 
@@ -111,19 +130,36 @@ class LessonDesk {
 
 const char* feedback_result_name(FeedbackResult result);  // "stored", "known", "corrected"
 
+// The file of decisions in a folder of lessons.
+inline constexpr const char* kDecisionsFile = "decisions.sqlite";
+// The decisions that a file keeps, or the one in a folder of lessons, as LessonDesk::export_decisions() gives them; a
+// server may be writing to it, and nothing in it is changed. Errors: kNotFound (no such file), kIo, kUnavailable,
+// kInvalidArgument (another program's file).
+Status export_decisions(const std::string& from, const ExportQuery& query,
+                        const std::function<bool(std::string_view line)>& write);
+
 // How a server keeps lessons and decisions.
 struct LessonOptions {
-  enum class Keep { kNothing, kHashes, kTexts };
+  enum class Keep { kNothing, kHashes, kStates, kTexts };
+  enum class Promotion { kAgreement, kLabels };
 
   std::string folder;  // of lessons; empty: there are none, and none can come
   // The file of decisions and feedback; empty: "decisions.sqlite" in the folder, and none where that cannot be opened.
   std::string decisions_path;
-  Keep keep = Keep::kHashes;  // of decisions; texts are what a head is taught from, and what people wrote
+  // Of decisions. kStates: numbers, hashes and the hidden states that heads answered from, which a fit can learn from;
+  // much of a text can be guessed from them. kTexts: what people wrote, too.
+  Keep keep = Keep::kHashes;
+  std::uint64_t hidden_states_bytes_max = std::uint64_t{1} << 30;  // kept of them; 0: none
+  std::int64_t decisions_age_ms_max = 0;                           // older ones go, with their labels; 0: no limit
   // Reads JSON text, for states that were stored; empty: LessonDesk::fit() cannot teach.
   std::function<Result<Value>(const std::string& text)> parse_json = {};
-  double false_alarm_rate = 0.01;           // of the test for drift, over a lesson version's whole life
-  std::size_t shadow_agreement_rows = 200;  // promotion: so many answers were compared,
+  double false_alarm_rate = 0.01;  // of the test for drift, over a lesson version's whole life
+  // A shadow is promoted when it answers as the active version does, or when labels say that it is right more often.
+  Promotion promotion = Promotion::kAgreement;
+  std::size_t shadow_agreement_rows = 200;  // so many answers were compared,
   double shadow_agreement = 0.9;            // and this share was the same
+  // In (0, 1): with which probability a shadow that is right no more often is ever found better (teach/paired.h).
+  double promotion_error = 0.05;
 };
 
 // A decider with lessons on top of one without, and the desk that keeps them. Thread-safe.

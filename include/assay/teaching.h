@@ -39,6 +39,30 @@ struct LabelledQuestion {
   Question question;
   std::size_t expected = 0;  // index into question.options
   std::string where;         // for messages: "'a.jsonl', row 12"
+  // Of a kept decision: its id, and SHA-256 of its state's JSON text. Where that text is not kept `state` is null, and
+  // hidden states that were kept must do.
+  std::string decision_id = {};
+  std::string state_sha256 = {};
+};
+
+// Hidden states that were read before, so that they need not be computed again. Those of one state are named by
+// everything that their bits depend on: the model, build and settings behind the object, the question's text, the cues
+// that were read together, and the state. Thread-safe.
+class HiddenStates {
+ public:
+  using OfCues = std::vector<std::vector<float>>;  // hidden_size finite numbers for each cue
+  struct Read {
+    std::string state_sha256;  // of the state's JSON text
+    std::string
+        decision_id;  // whose state it is, and with which it goes; empty: a labelled row's, or an option's words
+    OfCues states;
+  };
+  virtual ~HiddenStates() = default;
+  // Nothing: they are not there, or cannot be read.
+  virtual std::optional<OfCues> find(const Question& question, const std::vector<std::string>& cues,
+                                     const std::string& state_sha256) const = 0;
+  // What cannot be kept is read again another time; that is no error.
+  virtual void keep(const Question& question, const std::vector<std::string>& cues, const std::vector<Read>& list) = 0;
 };
 
 // What a lesson is worth, measured on rows that it was not fitted on.
@@ -58,11 +82,15 @@ Result<LearnReport> learn_calibration(Decider& decider, const std::vector<Labell
 
 struct TeachOptions {
   LearnOptions learn;
-  std::string method = "auto";    // "auto", "lda", "ridge"
+  std::string method = "auto";  // "auto", "lda", "ridge"
+  std::optional<double> regularisation =
+      {};                         // LinearHead::regularisation; absent: several are tried. REQUIRES a method
   std::vector<std::string> cues;  // empty: the built-in ones; the best one or two are chosen
+  bool all_cues = false;          // the head is on all of them joined; nothing is chosen
   std::size_t zero_shot_rows =
       200;  // so many rows are asked without a lesson, for comparison and as the prior; 0: none
   bool learning_curve = true;
+  HiddenStates* hidden_states = nullptr;  // looked into before a state is read; outlives the call
 };
 
 struct CurvePoint {
@@ -86,11 +114,13 @@ struct TeachReport {
   std::optional<double> accuracy_with_50_more, accuracy_with_50_more_low, accuracy_with_50_more_high;
   std::vector<TriedHead> tried;  // the best first
   double words_accuracy = -1;    // with the options' words alone, no labels; -1: not measured
+  // Hidden states of how many labelled rows and options' words were computed, and of how many they were kept.
+  std::size_t states_read = 0, states_kept = 0;
 };
 
 // A head for one question. Every option stands in the training set once with its own words as the state, so options
 // without labels can be answered, too. Errors as of learn_calibration(), and kInvalidArgument for fewer than two
-// labelled options.
+// labelled options, or a row whose state is known by its hash alone and whose hidden states are not kept.
 Result<TeachReport> learn_lesson(Decider& decider, const Question& question, const std::vector<LabelledQuestion>& rows,
                                  const TeachOptions& options);
 

@@ -3,11 +3,11 @@
 namespace assay::cli {
 
 std::vector<CommandSpec> all_commands(CommandFlags& flags) {
-  return {decide_command(flags.decide),       score_command(flags.score),          eval_command(flags.eval),
-          calibrate_command(flags.calibrate), teach_command(flags.teach),          serve_command(flags.serve),
-          sagemaker_command(flags.sagemaker), verify_command(flags.verify),        warm_command(flags.warm),
-          pack_command(flags.pack),           inspect_command(flags.inspect),      doctor_command(flags.doctor),
-          version_command(flags.version),     completion_command(flags.completion)};
+  return {decide_command(flags.decide),       score_command(flags.score),     eval_command(flags.eval),
+          calibrate_command(flags.calibrate), teach_command(flags.teach),     serve_command(flags.serve),
+          sagemaker_command(flags.sagemaker), verify_command(flags.verify),   decisions_command(flags.decisions),
+          warm_command(flags.warm),           pack_command(flags.pack),       inspect_command(flags.inspect),
+          doctor_command(flags.doctor),       version_command(flags.version), completion_command(flags.completion)};
 }
 
 std::string log_level_name(const std::string& command, const CommandFlags& flags) {

@@ -6,6 +6,7 @@
 #include "cli/calibrate_command.h"
 #include "cli/completion.h"
 #include "cli/decide_command.h"
+#include "cli/decisions_command.h"
 #include "cli/doctor_command.h"
 #include "cli/eval_command.h"
 #include "cli/inspect_command.h"
@@ -31,6 +32,7 @@ struct CommandFlags {
   ServeFlags serve;
   SageMakerFlags sagemaker;
   VerifyFlags verify;
+  DecisionsFlags decisions;
   WarmFlags warm;
   PackFlags pack;
   InspectFlags inspect;

@@ -1,12 +1,10 @@
 #include "cli/learn_flags.h"
 
-#include <charconv>
 #include <ctime>
 #include <fstream>
 #include <memory>
 #include <optional>
 #include <ostream>
-#include <system_error>
 #include <utility>
 
 #include "cli/progress.h"
@@ -14,16 +12,6 @@
 
 namespace assay::cli {
 namespace {
-
-Result<double> share_of(const std::string& flag, const std::string& text) {
-  double number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, code] = std::from_chars(text.data(), end, number);
-  const bool good = code == std::errc() && rest == end && number > 0 && number < 1;
-  if (!good)
-    return invalid_argument(flag, flag + " must be a number between 0 and 1, such as 0.05; it is '" + text + "'");
-  return number;
-}
 
 std::string time_text() {
   const std::time_t now = std::time(nullptr);
@@ -118,13 +106,13 @@ Result<LearnOptions> learn_settings(const LearnFlags& flags, const ModelFlags& m
     return invalid_argument("--output", "give --output or --lessons, not both");
   LearnOptions out{.name = flags.name, .created = time_text(), .seed = flags.seed};
   if (!flags.risk.empty()) {
-    const Result<double> risk = share_of("--risk", flags.risk);
+    const Result<double> risk = parse_share("--risk", flags.risk);
     if (!risk.ok()) return risk.error();
     out.risk = *risk;
   } else if (flags.risk_by_option) {
     return invalid_argument("--risk-by-option", "--risk-by-option needs --risk");
   }
-  const Result<double> level = share_of("--level", flags.level);
+  const Result<double> level = parse_share("--level", flags.level);
   if (!level.ok()) return level.error();
   out.level = *level;
   out.risk_by_option = flags.risk_by_option;

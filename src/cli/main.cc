@@ -90,6 +90,7 @@ int print_completion(const CommandFlags& flags, const std::vector<CommandSpec>& 
 int run_small_command(const std::string& name, const CommandFlags& flags, const std::vector<CommandSpec>& commands,
                       Streams& streams) {
   if (name == "version") return run_version(flags.version, build_report(), streams);
+  if (name == "decisions") return run_decisions(flags.decisions, streams);
   if (name == "completion") return print_completion(flags, commands, streams);
   return run_doctor(flags.doctor,
                     read_machine_facts(build_report(), flags.doctor.model, flags.doctor.port, machine_paths()),
@@ -128,7 +129,7 @@ std::vector<ForeignFlag> foreign_flags() {
 
 int run_command(const std::string& name, const CommandFlags& flags, const std::vector<CommandSpec>& commands,
                 Streams& streams) {
-  if (name == "version" || name == "completion" || name == "doctor") {
+  if (name == "version" || name == "completion" || name == "doctor" || name == "decisions") {
     return run_small_command(name, flags, commands, streams);
   }
   Result<std::unique_ptr<SignalWatcher>> signals = SignalWatcher::open();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <system_error>
 #include <utility>
 
 namespace assay::cli {
@@ -59,6 +60,15 @@ Result<std::int64_t> parse_whole_number(const std::string& what, const std::stri
                                       std::to_string(high) + ", not '" + text + "'");
   }
   return number;
+}
+
+Result<double> parse_share(const std::string& what, const std::string& text) {
+  double number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, code] = std::from_chars(text.data(), end, number);
+  const bool good = code == std::errc() && rest == end && number > 0 && number < 1;
+  if (good) return number;
+  return invalid_argument(what, what + " must be a number between 0 and 1, such as 0.05; it is '" + text + "'");
 }
 
 Result<bool> parse_switch(const std::string& what, const std::string& text) {

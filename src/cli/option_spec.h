@@ -58,6 +58,8 @@ std::string key_of(const OptionSpec& option);   // "context_tokens", empty when 
 // Whole numbers, nothing before or after them.
 Result<std::int64_t> parse_whole_number(const std::string& what, const std::string& text, std::int64_t low,
                                         std::int64_t high);
+// A number above 0 and below 1.
+Result<double> parse_share(const std::string& what, const std::string& text);
 // "1", "true", "yes", "on" and "0", "false", "no", "off", "" in any case.
 Result<bool> parse_switch(const std::string& what, const std::string& text);
 

@@ -48,6 +48,17 @@ TEST_F(SageMakerCommandTest, AContainerListensOnAllAddressesWithinItsTime) {
   EXPECT_EQ(flags_.sagemaker.words, std::vector<std::string>{"serve"});
 }
 
+TEST_F(SageMakerCommandTest, LessonsAreAskedForByFlagsAndVariables) {
+  ASSERT_TRUE(
+      read({"sagemaker", "serve", "--keep-decisions", "states"},
+           {{"ASSAY_LESSONS", "/opt/ml/model/lessons"}, {"ASSAY_KEEP_DECISIONS", "texts"}, {"ASSAY_KEEP_DAYS", "9"}})
+          .ok());
+  const LessonOptions options = *serve_lesson_options(serve()).value();
+  EXPECT_EQ(options.folder, "/opt/ml/model/lessons");
+  EXPECT_EQ(options.keep, LessonOptions::Keep::kStates);
+  EXPECT_EQ(serve().keep_days, 9u);
+}
+
 TEST_F(SageMakerCommandTest, FlagsBeatOurVariablesBeatTheContainers) {
   const std::map<std::string, std::string> all = {
       {"SM_LLAMA_CPP_CTX_SIZE", "1000"}, {"SM_LLAMA_CPP_THREADS", "1"}, {"SM_LLAMA_CPP_PORT", "9090"},

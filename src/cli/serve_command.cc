@@ -244,10 +244,12 @@ Status load(const ServeFlags& flags, DeciderOptions options, const ServeParts& p
 
 // Lessons on top of the decider, where they are asked for; nullptr: they are not.
 Result<LessonDesk*> put_on_lessons(const ServeFlags& flags, Answering& answering) {
-  std::optional<LessonOptions> options = serve_lesson_options(flags);
-  if (!options) return static_cast<LessonDesk*>(nullptr);
-  options->parse_json = [](const std::string& text) { return server::parse_json(text); };
-  Result<std::unique_ptr<TaughtDecider>> taught = TaughtDecider::open(std::move(answering.decider), *options);
+  Result<std::optional<LessonOptions>> asked = serve_lesson_options(flags);
+  if (!asked.ok()) return asked.error();
+  if (!*asked) return static_cast<LessonDesk*>(nullptr);
+  LessonOptions& options = **asked;
+  options.parse_json = [](const std::string& text) { return server::parse_json(text); };
+  Result<std::unique_ptr<TaughtDecider>> taught = TaughtDecider::open(std::move(answering.decider), options);
   if (!taught.ok()) return taught.error();
   LessonDesk* const desk = &(*taught)->desk();
   answering.decider = std::move(taught).value();

@@ -7,6 +7,9 @@
 namespace assay::cli {
 namespace {
 
+constexpr std::int64_t kDayMs = std::int64_t{24} * 3600 * 1000;
+constexpr std::int64_t kKeepDaysMax = 36'500;
+
 constexpr const char* kExamples =
     "Examples:\n"
     "  assay serve model.gguf\n"
@@ -73,8 +76,23 @@ void add_lesson_options(std::vector<OptionSpec>& out, ServeFlags& flags) {
       &flags.decisions)));
   out.push_back(choice_option("keep-decisions",
                               "What of decisions is kept where lessons or --decisions are given: numbers and hashes "
-                              "alone, or states and questions, too, which teaching from feedback needs",
-                              {"off", "hashes", "texts"}, &flags.keep_decisions));
+                              "alone; the hidden states that lessons answered from, too, which teaching from feedback "
+                              "can do with; or states and questions, too",
+                              {"off", "hashes", "states", "texts"}, &flags.keep_decisions));
+  out.push_back(number_option("keep-days", "N", "Kept decisions go after so many days, with their labels; 0: they stay",
+                              &flags.keep_days, 0, kKeepDaysMax));
+  out.push_back(
+      number_option("hidden-states-mb", "N",
+                    "Hidden states kept with decisions take so many MiB at most; the oldest go first; 0: none "
+                    "are kept",
+                    &flags.hidden_states_mb, 0, 1 << 20));
+  out.push_back(choice_option("promote-by",
+                              "What lets a lesson's shadow become active: it answers as the active version does, or "
+                              "labels say that it is right more often",
+                              {"agreement", "labels"}, &flags.promote_by));
+  out.push_back(text_option("promote-error", "SHARE",
+                            "By labels: with which probability a shadow that is no better is ever found better",
+                            &flags.promote_error));
 }
 
 void add_wire_options(std::vector<OptionSpec>& out, ServeFlags& flags) {
@@ -131,14 +149,21 @@ Result<DeciderOptions> serve_decider_options(const ServeFlags& flags) {
   return options;
 }
 
-std::optional<LessonOptions> serve_lesson_options(const ServeFlags& flags) {
-  if (flags.model.lessons.empty() && flags.decisions.empty()) return std::nullopt;
+Result<std::optional<LessonOptions>> serve_lesson_options(const ServeFlags& flags) {
+  if (flags.model.lessons.empty() && flags.decisions.empty()) return std::optional<LessonOptions>();
   LessonOptions out{.folder = flags.model.lessons, .decisions_path = flags.decisions};
   using Keep = LessonOptions::Keep;
-  out.keep = flags.keep_decisions == "off"     ? Keep::kNothing
-             : flags.keep_decisions == "texts" ? Keep::kTexts
-                                               : Keep::kHashes;
-  return out;
+  out.keep = flags.keep_decisions == "off"      ? Keep::kNothing
+             : flags.keep_decisions == "states" ? Keep::kStates
+             : flags.keep_decisions == "texts"  ? Keep::kTexts
+                                                : Keep::kHashes;
+  out.decisions_age_ms_max = static_cast<std::int64_t>(flags.keep_days) * kDayMs;
+  out.hidden_states_bytes_max = flags.hidden_states_mb << 20;
+  if (flags.promote_by == "labels") out.promotion = LessonOptions::Promotion::kLabels;
+  const Result<double> error = parse_share("--promote-error", flags.promote_error);
+  if (!error.ok()) return error.error();
+  out.promotion_error = *error;
+  return std::optional<LessonOptions>(std::move(out));
 }
 
 Result<std::vector<std::string>> read_api_keys(const ServeFlags& flags) {

@@ -47,10 +47,14 @@ struct ServeFlags {
   std::int64_t session_seconds = 0;  // sessions end when nobody used them for so long; 0: no sessions
   bool json_lines_all_or_none = false;
   std::string decisions;                  // the file of decisions and feedback; empty: in the lessons' folder
-  std::string keep_decisions = "hashes";  // "off", "hashes", "texts"
-  std::string predict_path;               // of Vertex AI's protocol (server/sagemaker/vertex_front.h); empty: none
-  std::string health_path;                // one more for /health
-  bool multi_model = false;               // SageMaker says which models to load (server/sagemaker/multi_model.h)
+  std::string keep_decisions = "hashes";  // "off", "hashes", "states", "texts"
+  std::uint64_t keep_days = 0;            // decisions that are older go; 0: no limit
+  std::uint64_t hidden_states_mb = LessonOptions{}.hidden_states_bytes_max >> 20;
+  std::string promote_by = "agreement";  // or "labels"
+  std::string promote_error = "0.05";
+  std::string predict_path;  // of Vertex AI's protocol (server/sagemaker/vertex_front.h); empty: none
+  std::string health_path;   // one more for /health
+  bool multi_model = false;  // SageMaker says which models to load (server/sagemaker/multi_model.h)
 };
 
 // The specs of all of the above; llama-server's flags come from whoever knows them (ForeignFlag). `flags` must outlive
@@ -61,8 +65,8 @@ CommandSpec serve_command(ServeFlags& flags);
 // same.
 Result<DeciderOptions> serve_decider_options(const ServeFlags& flags);
 
-// What of lessons and decisions is kept; nothing where neither is asked for.
-std::optional<LessonOptions> serve_lesson_options(const ServeFlags& flags);
+// What of lessons and decisions is kept; nothing where neither is asked for. Errors: kInvalidArgument, --promote-error.
+Result<std::optional<LessonOptions>> serve_lesson_options(const ServeFlags& flags);
 
 // The keys of --api-key and of the lines of --api-key-file; empty lines and lines that begin with '#' are none.
 // Errors: kNotFound, and kInvalidArgument for a file without a key, which would leave the server open.

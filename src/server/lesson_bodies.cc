@@ -148,7 +148,7 @@ Result<FeedbackBody> read_feedback_body(std::string_view body) {
 
 Result<FitOptions> read_fit_body(std::string_view body) {
   FitOptions out;
-  constexpr std::array<std::string_view, 4> kMethods = {"auto", "lda", "ridge", "calibrate"};
+  constexpr std::array<std::string_view, 5> kMethods = {"auto", "lda", "ridge", "calibrate", "update"};
   const Status read = read_object(
       body,
       {{.key = "risk", .required = false, .read = [&out](const Value& v) { return read_share(v, out.risk.emplace()); }},
@@ -159,7 +159,7 @@ Result<FitOptions> read_fit_body(std::string_view body) {
             [&out, &kMethods](const Value& v) {
               const std::string name = v.string() == nullptr ? "" : *v.string();
               if (std::find(kMethods.begin(), kMethods.end(), name) == kMethods.end()) {
-                return Status(invalid_argument("", R"(must be "auto", "lda", "ridge" or "calibrate")"));
+                return Status(invalid_argument("", R"(must be "auto", "lda", "ridge", "calibrate" or "update")"));
               }
               out.method = name;
               return Status();

@@ -65,6 +65,14 @@ void add_decisions(std::string& out, const DeskStats& stats) {
                                        {"refused", stats.feedback_refused}}});
 }
 
+void add_hidden_states(std::string& out, const DeskStats& stats) {
+  add_header(out, "assay_hidden_states_bytes", "gauge", "Hidden states that are kept with decisions, about.");
+  add_line(out, "assay_hidden_states_bytes", "", stats.hidden_states_bytes);
+  add_counter(out, "assay_fit_rows_total", "Rows and options' words of fits, by where their hidden states came from.",
+              "source",
+              std::array<Labelled, 2>{{{"read", stats.hidden_states_read}, {"kept", stats.hidden_states_kept}}});
+}
+
 // One metric of all lessons.
 template <typename Value>
 void add_of_lessons(std::string& out, const DeskStats& stats, const char* name, const char* type, const char* help,
@@ -93,6 +101,7 @@ void add_lesson_answers(std::string& out, const DeskStats& stats) {
 std::string lesson_metrics_text(const DeskStats& stats) {
   std::string out;
   if (stats.keeps_decisions) add_decisions(out, stats);
+  if (stats.keeps_states) add_hidden_states(out, stats);
   if (stats.lessons.empty()) return out;
   const auto count = [&](const char* name, const char* type, const char* help, auto of) {
     add_of_lessons(out, stats, name, type, help, [&](const LessonCounts& lesson, const std::string& labels) {

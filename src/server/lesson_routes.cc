@@ -21,10 +21,6 @@ constexpr std::size_t kDecisionIdBytesMax = 128;
 using Answer = Result<std::string>;
 using Handler = Answer (*)(LessonDesk& desk, const std::string& name, const HttpRequest& request);
 
-Error no_lessons() {
-  return {ErrorCode::kNotFound, "lessons are off on this server; `assay serve --lessons DIR` turns them on", ""};
-}
-
 // What stands in the path where the route has a name in braces; empty where it has none.
 std::string named_part(std::string_view route_path, std::string_view path) {
   const std::size_t first = route_path.find('{');
@@ -174,6 +170,10 @@ constexpr std::array<LessonRoute, 11> kRoutes = {{{"POST", "/v1/feedback", give_
                                                   {"GET", "/v1/lessons/{name}/health", show_health}}};
 
 }  // namespace
+
+Error no_lessons() {
+  return {ErrorCode::kNotFound, "lessons are off on this server; `assay serve --lessons DIR` turns them on", ""};
+}
 
 Result<std::string> answer_lessons(LessonDesk* desk, const Route& route, const HttpRequest& request) {
   if (desk == nullptr) return no_lessons();

@@ -2,6 +2,7 @@
 // What a lesson desk does, over HTTP (docs/http.md):
 //
 //   POST   /v1/feedback                  somebody's word on a decision, or a list of them
+//   GET    /v1/decisions/export          kept decisions as lines (decision_export.h)
 //   GET    /v1/decisions/{id}            a kept decision, as an export has it
 //   DELETE /v1/decisions/{id}            forgets it
 //   GET    /v1/lessons                   what lessons there are
@@ -23,6 +24,9 @@
 #include "server/route_table.h"
 
 namespace assay::server {
+
+// What is said where lessons are off.
+Error no_lessons();
 
 // The reply's body, JSON. `desk`: nullptr where lessons are off; then every route is kNotFound and says how they are
 // turned on. Bodies are strict: a key that is not known, a wrong type or a value out of range is kInvalidArgument, a

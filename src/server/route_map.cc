@@ -1,5 +1,7 @@
 #include "server/route_map.h"
 
+#include <algorithm>
+
 namespace assay::server {
 
 RouteMap::RouteMap(const ChatServer* chat, const std::vector<Route>& more_routes) : routes_(more_routes) {
@@ -15,10 +17,17 @@ RouteMap::RouteMap(const ChatServer* chat, const std::vector<Route>& more_routes
   }
 }
 
+// A part in braces does not stand for what another route names word by word.
+bool RouteMap::is_for(const Route& route, std::string_view path) const {
+  if (!is_path_of(route.path, path)) return false;
+  return route.path == path ||
+         std::none_of(routes_.begin(), routes_.end(), [path](const Route& other) { return other.path == path; });
+}
+
 const Route* RouteMap::find(std::string_view path, std::string_view method) const {
   const Route* first = nullptr;
   for (const Route& route : routes_) {
-    if (!is_path_of(route.path, path)) continue;
+    if (!is_for(route, path)) continue;
     if (takes(route, method)) return &route;
     if (first == nullptr) first = &route;
   }
@@ -35,7 +44,7 @@ const Route* RouteMap::find_foreign(std::string_view path, std::string_view meth
 std::string RouteMap::allowed_methods(std::string_view path) const {
   std::string all;
   for (const Route& route : routes_) {
-    if (!is_path_of(route.path, path)) continue;
+    if (!is_for(route, path)) continue;
     const std::string more = server::allowed_methods(route);
     if (all.find(more) == std::string::npos) all += (all.empty() ? "" : ", ") + more;
   }

@@ -26,6 +26,8 @@ class RouteMap {
   std::string allowed_methods(std::string_view path) const;
 
  private:
+  bool is_for(const Route& route, std::string_view path) const;
+
   std::vector<Route> routes_;  // ours first
 };
 

@@ -47,6 +47,7 @@ const std::vector<Route>& known_routes() {
       {"/v2/models/{model}", "GET", RouteKind::kOip},
       {"/v2/models/{model}/ready", "GET", RouteKind::kOip},
       {"/v1/feedback", "POST", RouteKind::kLessons},
+      {"/v1/decisions/export", "GET", RouteKind::kExport},
       {"/v1/decisions/{id}", "GET", RouteKind::kLessons},
       {"/v1/decisions/{id}", "DELETE", RouteKind::kLessons},
       {"/v1/lessons", "GET", RouteKind::kLessons},

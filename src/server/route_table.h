@@ -27,6 +27,7 @@ enum class RouteKind {
   kOip,                  // Open Inference Protocol (oip.h)
   kVertex,               // Vertex AI's prediction protocol (vertex_front.h)
   kLessons,              // feedback, kept decisions and lessons (lesson_routes.h)
+  kExport,               // kept decisions as a stream of lines (decision_export.h)
 };
 
 // A path that this server knows and the method it takes ("GET", "POST" or "DELETE"; HEAD goes where GET goes). A part

@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "base/sha256.h"
+#include "server/decision_export.h"
 #include "server/http/ascii.h"
 #include "server/http/http_headers.h"
 #include "server/lesson_routes.h"
@@ -173,6 +174,7 @@ Routes::Served Routes::serve(const Route* route, const HttpRequest& request, con
       return forward(*map_.find_foreign(route->path, route->method), request, counted);
     }
     if (route->kind == RouteKind::kLessons) return lesson(*route, request, id);
+    if (route->kind == RouteKind::kExport) return exported(*route, request, id, counted);
     if (route->kind == RouteKind::kForeign) {
       const Status checked = is_post(*route) ? check_body(*route, request) : Status();
       return checked.ok() ? forward(*route, request, counted) : refuse(route, checked.error(), id);
@@ -272,6 +274,17 @@ Routes::Served Routes::lesson(const Route& route, const HttpRequest& request, co
   Result<std::string> body = answer_lessons(options_.lessons, route, request);
   if (!body.ok()) return served_of(refuse_decision(place_, wires_.of_route(route.kind), body.error(), id));
   return Served{.reply = {.body = std::move(body).value()}};
+}
+
+// At work until the last line is sent, or the reply is dropped.
+Routes::Served Routes::exported(const Route& route, const HttpRequest& request, const std::string& id,
+                                const std::shared_ptr<Counted>& counted) {
+  const Result<ExportQuery> query = read_export_query(request);
+  Result<HttpReply> reply = query.ok() ? export_reply(options_.lessons, *query) : Result<HttpReply>(query.error());
+  if (!reply.ok()) return served_of(refuse_decision(place_, wires_.of_route(route.kind), reply.error(), id));
+  Served served{.reply = std::move(reply).value()};
+  served.reply.stream = [send = std::move(served.reply.stream), counted](const BodyWriter& write) { send(write); };
+  return served;
 }
 
 Routes::Served Routes::decide(const Route& route, const HttpRequest& request, const std::string& id,

@@ -121,6 +121,8 @@ class Routes {
   bool is_chat(const Route& route, const HttpRequest& request) const;
   Status check_body(const Route& route, const HttpRequest& request);
   Served lesson(const Route& route, const HttpRequest& request, const std::string& id);
+  Served exported(const Route& route, const HttpRequest& request, const std::string& id,
+                  const std::shared_ptr<Counted>& counted);
   Served decide(const Route& route, const HttpRequest& request, const std::string& id,
                 const std::shared_ptr<Counted>& counted);
   Served stream(const Wire& wire, ParsedWire parsed, const std::string& id, const std::shared_ptr<Counted>& counted);

@@ -77,6 +77,69 @@ TEST_F(RoutesLessonsTest, EachRouteAsksTheDesk) {
             std::string::npos);
 }
 
+TEST_F(RoutesLessonsTest, KeptDecisionsAreExportedAsLines) {
+  const auto lines = [](const HttpReply& reply) {
+    std::string out;
+    reply.stream([&out](std::string_view piece) {
+      out += piece;
+      return true;
+    });
+    return out;
+  };
+  const HttpReply all = send("GET", "/v1/decisions/export");
+  ASSERT_EQ(all.status, 200);
+  EXPECT_EQ(all.content_type, "application/jsonlines");
+  EXPECT_NE(header(all, "x-request-id"), "");
+  EXPECT_EQ(lines(all), "{\"id\": \"d1\"}\n{\"id\": \"d2\"}\n");
+  EXPECT_EQ(lines(send("GET", "/v1/decisions/export", "", {{"after", "1"}})), "{\"id\": \"d2\"}\n");
+  EXPECT_EQ(lines(send("GET", "/v1/decisions/export", "", {{"limit", "1"}})), "{\"id\": \"d1\"}\n");
+  EXPECT_EQ(lines(send("GET", "/v1/decisions/export", "", {{"labelled", "true"}})), "{\"id\": \"d2\"}\n");
+  for (const auto& [name, value] : std::vector<std::pair<std::string, std::string>>{
+           {"after", "-1"}, {"after", "x"}, {"limit", ""}, {"labelled", "1"}, {"before", "2"}}) {
+    const HttpReply bad = send("GET", "/v1/decisions/export", "", {{name, value}});
+    EXPECT_EQ(bad.status, 400) << name;
+    EXPECT_EQ(text(bad, "field"), name == "before" ? "query" : name);
+  }
+  EXPECT_EQ(header(send("POST", "/v1/decisions/export", "{}"), "Allow"), "GET, HEAD");
+  EXPECT_EQ(send("DELETE", "/v1/decisions/export").status, 405);
+  desk_.fail_with({ErrorCode::kUnavailable, "another program holds the lock", "", 3});
+  EXPECT_EQ(send("GET", "/v1/decisions/export").status, 503);
+  const HttpReply failed = all;  // it began before
+  EXPECT_NE(lines(failed).find(R"("code": "unavailable")"), std::string::npos);
+  Routes none(decider_, metrics_, clock_, {.request_id_seed = 1});
+  EXPECT_EQ(none.handle({.method = "GET", .path = "/v1/decisions/export", .headers = {}, .body = ""}).status, 404);
+}
+
+TEST_F(RoutesLessonsTest, AStreamsLastEventNamesTheDecision) {
+  decider_.answer_with([](const DecisionRequest& request) -> Result<DecisionReply> {
+    DecisionReply reply = testing::FakeDecider::equal_chances(request);
+    reply.decision_id = "d-7";
+    return reply;
+  });
+  for (
+      const auto& [path, body] : std::vector<std::pair<std::string, std::string>>{
+          {"/v1/decide", R"({"decision":{"id":"t","state":"s","question":"q","options":[{"id":"a"},{"id":"b"}]}})"},
+          {"/v1/systemone", R"({"model":"fake","state":"s","questions":{"x":{"type":"noul"}}})"},
+          {"/v1/decisions", R"({"input":"s","questions":[{"type":"predicate","instructions":"So?"}]})"},
+          {"/v1/chat/completions",
+           R"({"x_decide":true,"stream":true,"messages":[{"role":"user","content":"s"}],"guided_choice":["a","b"]})"}}) {
+    const HttpReply reply =
+        routes_.handle({.method = "POST",
+                        .path = path,
+                        .headers = {{"Content-Type", "application/json"}, {"Accept", "text/event-stream"}},
+                        .body = body});
+    EXPECT_EQ(reply.status, 200) << reply.body;
+    std::string events = reply.body;
+    if (reply.stream) {
+      reply.stream([&events](std::string_view piece) {
+        events += piece;
+        return true;
+      });
+    }
+    EXPECT_NE(events.find(R"("x_decision_id": "d-7")"), std::string::npos) << path << "\n" << events;
+  }
+}
+
 TEST_F(RoutesLessonsTest, FeedbackTellsWhatBecameOfIt) {
   const char* const refund = R"({"decision_id": "d1", "option": "refund"})";
   EXPECT_EQ(send("POST", "/v1/feedback", refund).body, R"({"decision_id": "d1", "result": "stored"})");
@@ -192,6 +255,9 @@ TEST_F(RoutesLessonsTest, MetricsTellWhatIsKeptAndHowLessonsDo) {
   stats.decisions_queued = 4;
   stats.decisions_dropped = 2;
   stats.feedback_stored = 3;
+  stats.keeps_states = true;
+  stats.hidden_states_bytes = 4608;
+  stats.hidden_states_kept = 14;
   stats.lessons = {{.name = "refunds",
                     .version = 2,
                     .taught = true,
@@ -202,9 +268,9 @@ TEST_F(RoutesLessonsTest, MetricsTellWhatIsKeptAndHowLessonsDo) {
                     .drifting = true}};
   const std::string text = send("GET", "/metrics").body;
   for (const char* line :
-       {"assay_decisions_queued 4", "assay_decision_log_failing 0",
-        R"(assay_decisions_logged_total{result="dropped"} 2)", R"(assay_feedback_total{result="stored"} 3)",
-        R"(assay_lesson_taught{lesson="refunds",version="2"} 1)",
+       {"assay_decisions_queued 4", "assay_decision_log_failing 0", "assay_hidden_states_bytes 4608",
+        R"(assay_fit_rows_total{source="kept"} 14)", R"(assay_decisions_logged_total{result="dropped"} 2)",
+        R"(assay_feedback_total{result="stored"} 3)", R"(assay_lesson_taught{lesson="refunds",version="2"} 1)",
         R"(assay_lesson_answers_total{lesson="refunds",version="2",decision="act"} 6)",
         R"(assay_lesson_answers_total{lesson="refunds",version="2",decision="none"} 1)",
         R"(assay_lesson_mean_confidence{lesson="refunds",version="2"} 0.5)",

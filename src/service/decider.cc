@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "base/sha256.h"
 #include "decision/readout.h"
 #include "decision/self_check.h"
 #include "service/early_reads.h"
@@ -33,7 +34,9 @@ LocalDecider::LocalDecider(std::unique_ptr<engine::Encoder> encoder, std::unique
       labels_(find_labels(*encoder_)),
       report_(std::move(report)),
       priors_(options_.prior_cache_tokens),
-      answers_(options_.answer_cache_entries) {}
+      answers_(options_.answer_cache_entries) {
+  report_.bits_sha256 = sha256_hex(options_.build + "\n" + settings_sha256(options_.settings));
+}
 
 Result<DecisionReply> LocalDecider::decide(const DecisionRequest& request) {
   const RequestGate::Pass pass(gate_);

@@ -15,7 +15,7 @@ namespace {
 
 // One state under one question.
 std::string row_key(const LabelledQuestion& row) {
-  return question_fingerprint(row.question) + to_json_text(row.state);
+  return question_fingerprint(row.question) + (row.state_sha256.empty() ? to_json_text(row.state) : row.state_sha256);
 }
 
 // Work that several threads take from.

@@ -55,6 +55,7 @@ class LessonBook {
   Status set_shadow(const std::string& name, std::optional<std::int32_t> version);
 
   const std::string& folder() const { return folder_; }
+  const std::string& model_sha256() const { return model_sha256_; }
 
  private:
   LessonBook(std::string folder, std::string model_sha256)

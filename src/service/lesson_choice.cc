@@ -1,6 +1,8 @@
 #include "service/lesson_choice.h"
 
 #include <algorithm>
+#include <charconv>
+#include <system_error>
 #include <utility>
 
 #include "base/sha256.h"
@@ -91,9 +93,13 @@ LessonPick pick_version(const SharedLesson& lesson, const Question& question) {
 Result<LessonPick> pick_lesson(const LessonShelf& shelf, const std::string& asked, const Question& question) {
   if (asked == "none") return LessonPick{};
   if (asked == "auto") return pick_automatically(shelf, question);
-  const auto found = shelf.lessons.find(asked);
+  const std::optional<LessonReference> meant = lesson_reference(asked);
+  const auto found = meant ? shelf.lessons.find(meant->name) : shelf.lessons.end();
   if (found == shelf.lessons.end()) return not_usable("There is no lesson \"" + asked + "\".");
-  const SharedLesson& lesson = found->second.active_lesson();
+  const LessonVersions& versions = found->second;
+  const auto version = versions.versions.find(meant->version.value_or(versions.active));
+  if (version == versions.versions.end()) return not_usable("There is no version \"" + asked + "\" of that lesson.");
+  const SharedLesson& lesson = version->second;
   if (!lesson->problem.empty())
     return not_usable("The " + named(lesson->lesson) + " cannot be used: " + lesson->problem);
   return pick_version(lesson, question);
@@ -130,3 +136,22 @@ Question question_of(const LessonQuestion& question) {
 }
 
 }  // namespace assay::service
+
+namespace assay {
+
+std::optional<LessonReference> lesson_reference(std::string_view text) {
+  LessonReference out;
+  const std::size_t mark = text.find('@');
+  out.name = std::string(text.substr(0, mark));
+  if (!is_lesson_name(out.name)) return std::nullopt;
+  if (mark == std::string_view::npos) return out;
+  const std::string_view digits = text.substr(mark + 1);
+  std::int32_t version = 0;
+  const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), version);
+  const bool is_number = code == std::errc() && end == digits.data() + digits.size() && !digits.starts_with('0');
+  if (!is_number || version < 1) return std::nullopt;
+  out.version = version;
+  return out;
+}
+
+}  // namespace assay

@@ -21,9 +21,9 @@ struct LessonPick {
 };
 
 // `asked`: DecisionRequest::lesson. By "auto" it is the active lesson with this question's type, text and options; else
-// the first, by name, of those for any question that has calibrations for its type. A named lesson is for every
-// question with its options, whatever the question's words. Errors: kInvalidArgument with field "lesson": no such
-// lesson, or one that cannot be used here.
+// the first, by name, of those for any question that has calibrations for its type. A named lesson (or version, as
+// lesson_reference() has it) is for every question with its options, whatever the question's words. Errors:
+// kInvalidArgument with field "lesson": no such lesson, or one that cannot be used here.
 Result<LessonPick> pick_lesson(const LessonShelf& shelf, const std::string& asked, const Question& question);
 
 // The same for one lesson, also one that is not active. REQUIRES: not null.

@@ -39,6 +39,19 @@ std::string settings_with_lessons(const std::string& settings, const std::vector
   return sha256_hex(text);
 }
 
+// Before the lesson rewrites the answer. `asked` came from the caller, the answer for `prepared`.
+HeadInput input_of(const LessonPick& pick, const DecisionRequest& request, const Question& asked,
+                   const Question& prepared, const Answer& answer) {
+  HeadInput out;
+  if (!pick.taught() || answer.cue_states.size() < asked.cues.size()) return out;
+  out.states.assign(answer.cue_states.begin() + static_cast<std::ptrdiff_t>(asked.cues.size()),
+                    answer.cue_states.end());
+  out.read_alone = request.questions.size() == 1 && asked.cues.empty() && !prepared.scored && !request.hidden_state;
+  if (!prepared.scored) return out;
+  for (const OptionAnswer& option : answer.options) out.zero_shot_scores.push_back(option.score);
+  return out;
+}
+
 std::optional<Error> not_calibrated(const std::vector<Answer>& answers) {
   for (const Answer& answer : answers) {
     if (answer.calibrated) continue;
@@ -82,12 +95,13 @@ Result<std::vector<LessonPick>> LessonDecider::pick(const DecisionRequest& reque
 }
 
 Result<DecisionReply> LessonDecider::decide_with(const DecisionRequest& request, const std::vector<LessonPick>& picks) {
-  return answer(request, picks, request.receipt);
+  std::vector<LessonPick> used = picks;
+  std::vector<HeadInput> inputs;
+  return answer(request, used, request.receipt, inputs);
 }
 
-Result<DecisionReply> LessonDecider::answer(const DecisionRequest& request, const std::vector<LessonPick>& given,
-                                            bool receipt) {
-  std::vector<LessonPick> picks = given;
+Result<DecisionReply> LessonDecider::answer(const DecisionRequest& request, std::vector<LessonPick>& picks,
+                                            bool receipt, std::vector<HeadInput>& inputs) {
   DecisionRequest prepared = request;
   prepared.receipt = receipt;
   prepared.lesson = "auto";
@@ -106,8 +120,9 @@ Result<DecisionReply> LessonDecider::answer(const DecisionRequest& request, cons
   Result<DecisionReply> reply = inner_->decide(prepared);
   if (!reply.ok()) return reply;
   for (std::size_t i = 0; i < picks.size(); i++) {
-    if (Status applied = apply_lesson(picks[i], request.questions[i], reply->answers[i]); !applied.ok())
-      return applied.error();
+    const Question& asked = request.questions[i];
+    inputs.push_back(input_of(picks[i], request, asked, prepared.questions[i], reply->answers[i]));
+    if (Status applied = apply_lesson(picks[i], asked, reply->answers[i]); !applied.ok()) return applied.error();
   }
   if (request.calibrated) {
     if (std::optional<Error> missing = not_calibrated(reply->answers)) return std::move(*missing);
@@ -122,13 +137,14 @@ Result<DecisionReply> LessonDecider::answer(const DecisionRequest& request, cons
 }
 
 Result<DecisionReply> LessonDecider::decide(const DecisionRequest& request) {
-  const Result<std::vector<LessonPick>> picks = pick(request);
+  Result<std::vector<LessonPick>> picks = pick(request);
   if (!picks.ok()) return picks.error();
   // Decisions on images are not kept: what was decided could not be learnt from its text.
   const bool watched = watcher_ && request.images.empty();
-  Result<DecisionReply> reply = answer(request, *picks, request.receipt || watched);
+  std::vector<HeadInput> inputs;
+  Result<DecisionReply> reply = answer(request, *picks, request.receipt || watched, inputs);
   if (!reply.ok()) return reply;
-  if (watched) watcher_({.request = request, .picks = *picks, .reply = *reply});
+  if (watched) watcher_({.request = request, .picks = *picks, .inputs = inputs, .reply = *reply});
   if (!request.receipt) reply->receipt.reset();
   return reply;
 }

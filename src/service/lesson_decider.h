@@ -11,12 +11,21 @@
 
 namespace assay::service {
 
+// What a lesson's head answered from; empty for an answer without a head.
+struct HeadInput {
+  std::vector<std::vector<float>> states;  // behind each of its cues
+  // Whether they were read by a request that anybody who reads them so makes: one question, its cues, nothing scored.
+  bool read_alone = false;
+  std::vector<double> zero_shot_scores;  // what the readout gave, one for each option; empty where nothing was scored
+};
+
 // What became of a request, for whoever keeps a record: called on the caller's thread, before decide() returns. The
 // reply has a receipt where the inner decider gives any, also when the request asked for none. It may set the reply's
 // decision_id and nothing else. Must not throw.
 struct DecidedRequest {
   const DecisionRequest& request;
-  const std::vector<LessonPick>& picks;  // one for each question
+  const std::vector<LessonPick>& picks;  // one for each question, as they answered
+  const std::vector<HeadInput>& inputs;  // the same
   DecisionReply& reply;
 };
 using DecisionWatcher = std::function<void(const DecidedRequest&)>;
@@ -47,7 +56,9 @@ class LessonDecider final : public Decider {
 
  private:
   Result<std::vector<LessonPick>> pick(const DecisionRequest& request) const;
-  Result<DecisionReply> answer(const DecisionRequest& request, const std::vector<LessonPick>& given, bool receipt);
+  // Layouts may rule picks out. `inputs` is filled.
+  Result<DecisionReply> answer(const DecisionRequest& request, std::vector<LessonPick>& picks, bool receipt,
+                               std::vector<HeadInput>& inputs);
 
   const std::unique_ptr<Decider> inner_;
   const LessonBook& book_;

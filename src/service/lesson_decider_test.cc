@@ -147,6 +147,22 @@ TEST_F(LessonDeciderTest, ChangedOptionsAreToldAndNamedLessonsRefused) {
   EXPECT_EQ(decider.decide(changed).error().field, "lesson");
 }
 
+TEST_F(LessonDeciderTest, AVersionAskedByNameAnswersThoughAnotherIsActive) {
+  Lesson lesson = testing::small_lesson();
+  ASSERT_TRUE(book_->add(lesson, false).ok());
+  lesson.head->bias = {0.5F, 0};
+  ASSERT_TRUE(book_->add(lesson, false).ok());
+  LessonDecider decider = make();
+  DecisionRequest asked = request();
+  EXPECT_EQ(decider.decide(asked)->answers[0].lesson.used->version, 2);
+  asked.lesson = "refunds@1";
+  EXPECT_EQ(decider.decide(asked)->answers[0].lesson.used->version, 1);
+  for (const char* bad : {"refunds@3", "others@1", "refunds@"}) {
+    asked.lesson = bad;
+    EXPECT_EQ(decider.decide(asked).error().field, "lesson") << bad;
+  }
+}
+
 TEST_F(LessonDeciderTest, AReadoutAskedByNameIsNotReplaced) {
   ASSERT_TRUE(book_->add(testing::small_lesson(), false).ok());
   LessonDecider decider = make();

@@ -1,8 +1,6 @@
 #include "service/lesson_office.h"
 
-#include <chrono>
 #include <filesystem>
-#include <random>
 #include <utility>
 
 #include "base/log.h"
@@ -13,21 +11,9 @@
 namespace assay::service {
 namespace {
 
-std::int64_t unix_ms() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
-}
-
-// 128 random bits in hex: nobody guesses another's decision.
-std::string new_decision_id() {
-  thread_local std::random_device source;
-  constexpr const char* kDigits = "0123456789abcdef";
-  std::string id = "d-";
-  for (int word = 0; word < 4; word++) {
-    std::uint32_t bits = source();
-    for (int digit = 0; digit < 8; digit++, bits >>= 4) id += kDigits[bits & 15];
-  }
-  return id;
+bool may_keep_states(const LessonOptions& options) {
+  using Keep = LessonOptions::Keep;
+  return (options.keep == Keep::kStates || options.keep == Keep::kTexts) && options.hidden_states_bytes_max > 0;
 }
 
 Error no_decisions() {
@@ -49,34 +35,12 @@ LessonOffice::LessonOffice(std::unique_ptr<Decider> inner, std::unique_ptr<Lesso
     : options_(std::move(options)),
       book_(std::move(book)),
       store_(std::move(store)),
+      keeps_states_(store_ && may_keep_states(options_)),
+      bits_(book_->model_sha256() + "\n" + inner->report().bits_sha256),
       watch_(options_.false_alarm_rate),
       decider_(std::move(inner), *book_, [this](const DecidedRequest& decided) { watch(decided); }),
-      shadows_(decider_, [this](const ShelvedLesson& shadow, bool same) { watch_.compare(shadow, same); }) {}
-
-void LessonOffice::watch(const DecidedRequest& decided) {
-  const std::shared_ptr<const LessonShelf> shelf = book_->shelf();
-  for (std::size_t i = 0; i < decided.picks.size(); i++) {
-    const Answer& answer = decided.reply.answers[i];
-    if (!answer.lesson.used) continue;
-    watch_.count(*decided.picks[i].lesson, answer);
-    const auto known = shelf->lessons.find(answer.lesson.used->name);
-    if (known == shelf->lessons.end() || !known->second.shadow) continue;
-    LessonPick shadow = pick_version(known->second.versions.at(*known->second.shadow), decided.request.questions[i]);
-    if (!shadow.lesson || !shadow.lesson->problem.empty()) continue;
-    shadows_.add({.request = {.state = decided.request.state,
-                              .questions = {decided.request.questions[i]},
-                              .readout = decided.request.readout,
-                              .layout = decided.request.layout,
-                              .priority = Priority::kBulk},
-                  .shadow = std::move(shadow),
-                  .answered = answer.options[answer.best].id});
-  }
-  if (!store_) return;
-  const std::string id = new_decision_id();
-  store::DecisionRecord record = store::record_of(decided.request, decided.reply);
-  record.id = id;
-  record.time_ms = unix_ms();
-  if (store_->record(std::move(record))) decided.reply.decision_id = id;
+      shadows_(decider_, [this](const ShadowTask& task, const Answer& answer) { take_shadow_answer(task, answer); }) {
+  if (store_) take_up_counts();
 }
 
 void LessonOffice::drain(double grace_ms) {
@@ -120,20 +84,27 @@ Result<Value> LessonOffice::activate(const std::string& name, std::int32_t versi
   return lesson_view(*lesson);
 }
 
+Result<ShadowStanding> LessonOffice::standing_of(const LessonVersions& lesson) const {
+  const ShelvedLesson& shadow = *lesson.versions.at(*lesson.shadow);
+  store::ShadowLabels labels;
+  if (store_) {
+    const Result<store::ShadowLabels> counted =
+        store_->shadow_labels(shadow.lesson.name, lesson.active, shadow.lesson.version);
+    if (!counted.ok()) return counted.error();
+    labels = *counted;
+  }
+  return shadow_standing(*lesson.shadow, watch_.counts(shadow), labels, options_);
+}
+
 Result<Value> LessonOffice::promote(const std::string& name, bool force) {
   const Result<LessonVersions> lesson = find(name);
   if (!lesson.ok()) return lesson.error();
   if (!lesson->shadow) return no_shadow(name);
-  const WatchCounts counts = watch_.counts(*lesson->versions.at(*lesson->shadow));
-  const bool enough = counts.compared >= options_.shadow_agreement_rows;
-  const bool agrees =
-      static_cast<double>(counts.agreed) >= options_.shadow_agreement * static_cast<double>(counts.compared);
-  if (!force && !(enough && agrees))
+  const Result<ShadowStanding> standing = standing_of(*lesson);
+  if (!standing.ok()) return standing.error();
+  if (!force && !standing->met)
     return invalid_argument("name", "Version " + std::to_string(*lesson->shadow) + " of lesson \"" + name +
-                                        "\" agreed in " + std::to_string(counts.agreed) + " of " +
-                                        std::to_string(counts.compared) + " answers; the rule is " +
-                                        std::to_string(static_cast<int>(options_.shadow_agreement * 100)) +
-                                        " % of at least " + std::to_string(options_.shadow_agreement_rows) +
+                                        "\" is not promoted: " + why_not(*standing) +
                                         " (\"force\": true passes it over).");
   return activate(name, *lesson->shadow);
 }
@@ -148,7 +119,13 @@ Status LessonOffice::drop_shadow(const std::string& name) {
 Result<Value> LessonOffice::health(const std::string& name) const {
   const Result<LessonVersions> lesson = find(name);
   if (!lesson.ok()) return lesson.error();
-  return health_view(*lesson, watch_);
+  std::optional<ShadowStanding> shadow;
+  if (lesson->shadow) {
+    const Result<ShadowStanding> standing = standing_of(*lesson);
+    if (!standing.ok()) return standing.error();
+    shadow = *standing;
+  }
+  return health_view(*lesson, watch_, shadow);
 }
 
 std::vector<Result<FeedbackResult>> LessonOffice::feedback(const std::vector<Feedback>& list) {
@@ -172,6 +149,10 @@ DeskStats LessonOffice::stats() const {
     out.feedback_known = kept.known;
     out.feedback_corrected = kept.corrected;
     out.feedback_refused = kept.refused;
+    out.keeps_states = keeps_states_;
+    out.hidden_states_bytes = kept.writer.state_bytes;
+    out.hidden_states_read = states_read_.load();
+    out.hidden_states_kept = states_kept_.load();
   }
   const std::shared_ptr<const LessonShelf> shelf = book_->shelf();
   for (const auto& [name, lesson] : shelf->lessons) {
@@ -202,6 +183,11 @@ Result<std::string> LessonOffice::decision(const std::string& id) const {
   if (!found.ok()) return found.error();
   if (!*found) return Error{ErrorCode::kNotFound, "There is no decision \"" + id + "\".", "id"};
   return store::decision_line(**found);
+}
+
+Status LessonOffice::export_decisions(const ExportQuery& query,
+                                      const std::function<bool(std::string_view line)>& write) const {
+  return store_ ? store_->export_lines(query, write) : Status(no_decisions());
 }
 
 Result<bool> LessonOffice::forget(const std::string& id) {
@@ -246,10 +232,12 @@ Result<std::unique_ptr<TaughtDecider>> TaughtDecider::open(std::unique_ptr<Decid
     if (options.folder.empty() && options.decisions_path.empty())
       return invalid_argument("decisions", "Decisions need a file: name one, or a folder of lessons.");
     const std::string path = options.decisions_path.empty()
-                                 ? (std::filesystem::path(options.folder) / "decisions.sqlite").string()
+                                 ? (std::filesystem::path(options.folder) / kDecisionsFile).string()
                                  : options.decisions_path;
     store::StoreOptions settings;
     if (options.keep == LessonOptions::Keep::kTexts) settings.writer.keep = store::Keep::kTexts;
+    settings.writer.age_ms_max = options.decisions_age_ms_max;
+    settings.writer.states_bytes_max = options.hidden_states_bytes_max;
     Result<std::unique_ptr<store::DecisionStore>> opened = store::DecisionStore::open(path, settings);
     if (opened.ok()) {
       store = std::move(opened).value();

@@ -2,14 +2,19 @@
 // A server's lessons: the decider that answers with them, the folder they lie in, the decisions they come from. See
 // assay/lesson_desk.h.
 
+#include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "assay/lesson_desk.h"
 #include "assay/teaching.h"
 #include "service/lesson_decider.h"
 #include "service/lesson_watch.h"
+#include "service/promotion.h"
 #include "service/shadow_work.h"
 #include "store/decision_store.h"
 
@@ -24,6 +29,8 @@ class LessonOffice final : public LessonDesk {
 
   LessonDecider& decider() { return decider_; }
   const LessonDecider& decider() const { return decider_; }
+  // Returns when versions in the shadow have answered all that they were asked so far.
+  void wait_for_shadows() { shadows_.wait(); }
   // As Decider::drain(); what is to be kept is kept when it returns.
   void drain(double grace_ms);
 
@@ -37,21 +44,50 @@ class LessonOffice final : public LessonDesk {
   Result<Value> health(const std::string& name) const override;
   std::vector<Result<FeedbackResult>> feedback(const std::vector<Feedback>& list) override;
   Result<std::string> decision(const std::string& id) const override;
+  Status export_decisions(const ExportQuery& query,
+                          const std::function<bool(std::string_view line)>& write) const override;
   Result<bool> forget(const std::string& id) override;
   DeskStats stats() const override;
 
  private:
   void watch(const DecidedRequest& decided);
+  void count(const DecidedRequest& decided);
+  void add_head_inputs(const DecidedRequest& decided, store::DecisionRecord& record) const;
+  void add_notes(const DecidedRequest& decided, store::DecisionRecord& record) const;
+  void add_shadow_tasks(const DecidedRequest& decided, const std::string& decision_id);
+  void take_shadow_answer(const ShadowTask& task, const Answer& answer);
+  void take_up_counts();
+  store::StoredBytes note_of(const ShelvedLesson& lesson) const;
   Result<LessonVersions> find(const std::string& name) const;
-  // Rows of the lesson's question that somebody has labelled, and those that `assay teach` left in the folder.
-  Result<std::vector<LabelledQuestion>> labelled_rows(const Lesson& lesson) const;
-  Result<Lesson> learn(const Lesson& lesson, const FitOptions& options);
+  // REQUIRES: there is a shadow.
+  Result<ShadowStanding> standing_of(const LessonVersions& lesson) const;
+
+  // What a fit learns from.
+  struct LabelledRows {
+    std::vector<LabelledQuestion> rows;
+    std::size_t without_text = 0;  // of them: hidden states are all that there is
+    std::size_t left_out = 0;      // decisions of which there is neither
+  };
+  // Rows of the lesson's question that somebody has labelled, and those that `assay teach` left in the folder. Where a
+  // state's text is not kept, its hidden states behind these cues must be.
+  Result<LabelledRows> labelled_rows(const Lesson& lesson, const std::vector<std::string>& cues,
+                                     const HiddenStates& kept) const;
+  struct Learnt {
+    Lesson lesson;
+    std::size_t read = 0, kept = 0, left_out = 0;
+  };
+  Result<Learnt> learn(const Lesson& lesson, const FitOptions& options);
 
   const LessonOptions options_;
   const std::unique_ptr<LessonBook> book_;
   const std::unique_ptr<store::DecisionStore> store_;
+  const bool keeps_states_;
+  const std::string bits_;  // what hidden states depend on beside a request (kept_states.h)
   LessonWatch watch_;
-  std::mutex fitting_;  // held while a fit runs
+  std::mutex recording_;  // held while an answer is counted and left with the store, so that notes are never older
+  std::mutex fitting_;    // held while a fit runs
+  std::atomic<std::uint64_t> states_read_{0};
+  std::atomic<std::uint64_t> states_kept_{0};
   LessonDecider decider_;
   ShadowWork shadows_;  // last: it uses all of the above
 };

@@ -99,9 +99,24 @@ Value drift_view(const std::optional<teach::DriftState>& test) {
                              {"log_evidence", Value(test->log_evidence)}});
 }
 
+Value shadow_view(const ShadowStanding& shadow) {
+  return Value(Value::Object{{"version", count_value(static_cast<std::uint64_t>(shadow.version))},
+                             {"compared", count_value(shadow.compared)},
+                             {"agreed", count_value(shadow.agreed)},
+                             {"agreement", share_of(static_cast<double>(shadow.agreed), shadow.compared)},
+                             {"labelled", count_value(shadow.labels.labelled)},
+                             {"right", count_value(shadow.labels.shadow_right)},
+                             {"active_right", count_value(shadow.labels.active_right)},
+                             {"right_alone", count_value(shadow.labels.shadow_alone)},
+                             {"active_right_alone", count_value(shadow.labels.active_alone)},
+                             {"log_evidence", Value(shadow.log_evidence)},
+                             {"rule", Value(shadow.rule)},
+                             {"rule_met", Value(shadow.met)}});
+}
+
 }  // namespace
 
-Value health_view(const LessonVersions& lesson, const LessonWatch& watch) {
+Value health_view(const LessonVersions& lesson, const LessonWatch& watch, const std::optional<ShadowStanding>& shadow) {
   const ShelvedLesson& active = *lesson.active_lesson();
   const WatchCounts counts = watch.counts(active);
   Value::Object out = {{"name", Value(active.lesson.name)},
@@ -116,15 +131,7 @@ Value health_view(const LessonVersions& lesson, const LessonWatch& watch) {
   out.emplace_back("drift", Value(Value::Object{{"alarm", Value(drift.alarm())},
                                                 {"confidence", drift_view(drift.confidence)},
                                                 {"acted", drift_view(drift.action)}}));
-  Value shadow;
-  if (lesson.shadow) {
-    const WatchCounts tried = watch.counts(*lesson.versions.at(*lesson.shadow));
-    shadow = Value(Value::Object{{"version", count_value(static_cast<std::uint64_t>(*lesson.shadow))},
-                                 {"compared", count_value(tried.compared)},
-                                 {"agreed", count_value(tried.agreed)},
-                                 {"agreement", share_of(static_cast<double>(tried.agreed), tried.compared)}});
-  }
-  out.emplace_back("shadow", std::move(shadow));
+  out.emplace_back("shadow", shadow ? shadow_view(*shadow) : Value());
   return Value(std::move(out));
 }
 

@@ -1,9 +1,12 @@
 #pragma once
 // Lessons as JSON for those who look after them.
 
+#include <optional>
+
 #include "assay/value.h"
 #include "service/lesson_book.h"
 #include "service/lesson_watch.h"
+#include "service/promotion.h"
 
 namespace assay::service {
 
@@ -15,7 +18,8 @@ Value lesson_view(const LessonVersions& lesson);
 // {"lessons": [...], "problems": [...]}
 Value shelf_view(const LessonShelf& shelf);
 // {"name", "version", "answers", "acted", "escalated", "mean_confidence", "labelled_mean_confidence", "labels",
-// "drift": {"alarm", "confidence", "acted"}, "shadow": {"version", "compared", "agreed", "agreement"}}
-Value health_view(const LessonVersions& lesson, const LessonWatch& watch);
+// "drift": {"alarm", "confidence", "acted"}, "shadow": {"version", "compared", "agreed", "agreement", "labelled",
+// "right", "active_right", "right_alone", "active_right_alone", "log_evidence", "rule", "rule_met"}}
+Value health_view(const LessonVersions& lesson, const LessonWatch& watch, const std::optional<ShadowStanding>& shadow);
 
 }  // namespace assay::service

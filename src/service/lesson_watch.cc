@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/log.h"
 
 namespace assay::service {
 namespace {
+
+constexpr double kFormat = 1;
 
 // What was measured on n labelled rows may be off by two standard errors of a number in [0, 1] before it counts.
 double tolerance_of(std::size_t rows) {
@@ -19,6 +22,56 @@ std::optional<teach::DriftTest> test_of(double expected, std::size_t rows, doubl
       {.expected_mean = expected, .tolerance = tolerance_of(rows), .false_alarm_rate = false_alarm_rate / 2});
   if (!test.ok()) return std::nullopt;
   return *test;
+}
+
+void append_test(const std::optional<teach::DriftTest>& test, std::vector<double>& out) {
+  out.push_back(test ? 1 : 0);
+  if (!test) return;
+  const teach::DriftState& state = test->state();
+  out.insert(out.end(), {static_cast<double>(state.count), state.mean, state.log_evidence, state.alarm ? 1.0 : 0.0});
+  out.insert(out.end(), state.log_wealth.begin(), state.log_wealth.end());
+}
+
+// Takes numbers one after another; behind the last come NaNs.
+class NumberReader {
+ public:
+  explicit NumberReader(const std::vector<double>& numbers) : numbers_(numbers) {}
+
+  double next() {
+    if (at_ < numbers_.size()) return numbers_[at_++];
+    is_good_ = false;
+    return std::numeric_limits<double>::quiet_NaN();
+  }
+  std::uint64_t count() {
+    const double number = next();
+    if (number >= 0 && number <= kCountMax) return static_cast<std::uint64_t>(number);
+    is_good_ = false;
+    return 0;
+  }
+  bool at_end() const { return is_good_ && at_ == numbers_.size(); }
+
+ private:
+  static constexpr double kCountMax = 9007199254740992;  // 2^53: whole numbers of a double
+  const std::vector<double>& numbers_;
+  std::size_t at_ = 0;
+  bool is_good_ = true;
+};
+
+// The settings stay those of the test that is there; false: there is none, or nothing that it can go on from.
+bool read_test(NumberReader& in, std::optional<teach::DriftTest>& test) {
+  const bool was_tested = in.next() == 1;
+  if (was_tested != test.has_value()) return false;
+  if (!was_tested) return true;
+  teach::DriftState state = test->state();
+  state.count = in.count();
+  state.mean = in.next();
+  state.log_evidence = in.next();
+  state.alarm = in.next() == 1;
+  for (double& wealth : state.log_wealth) wealth = in.next();
+  Result<teach::DriftTest> resumed = teach::DriftTest::resume(state);
+  if (!resumed.ok()) return false;
+  test = *resumed;
+  return true;
 }
 
 }  // namespace
@@ -63,6 +116,40 @@ WatchCounts LessonWatch::counts(const ShelvedLesson& lesson) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = by_file_.find(lesson.sha256);
   return found == by_file_.end() ? WatchCounts{} : found->second.counts;
+}
+
+// The format's number; the counts; for each of the two tests 1 and its state, or 0 where there is none.
+std::vector<double> LessonWatch::numbers(const ShelvedLesson& lesson) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = by_file_.find(lesson.sha256);
+  const Watched watched = found == by_file_.end() ? Watched{} : found->second;
+  const WatchCounts& counts = watched.counts;
+  std::vector<double> out = {kFormat};
+  for (const std::uint64_t count :
+       {counts.answers, counts.acted, counts.escalated, counts.abstained, counts.compared, counts.agreed})
+    out.push_back(static_cast<double>(count));
+  out.push_back(counts.confidence_sum);
+  append_test(watched.confidence, out);
+  append_test(watched.action, out);
+  return out;
+}
+
+bool LessonWatch::restore(const ShelvedLesson& lesson, const std::vector<double>& numbers) {
+  NumberReader in(numbers);
+  if (in.next() != kFormat) return false;
+  WatchCounts counts;
+  for (std::uint64_t* const count :
+       {&counts.answers, &counts.acted, &counts.escalated, &counts.abstained, &counts.compared, &counts.agreed})
+    *count = in.count();
+  counts.confidence_sum = in.next();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  by_file_.erase(lesson.sha256);
+  Watched& now = watched(lesson);
+  std::optional<teach::DriftTest> confidence = now.confidence;
+  std::optional<teach::DriftTest> action = now.action;
+  if (!read_test(in, confidence) || !read_test(in, action) || !in.at_end()) return false;
+  now = {.counts = counts, .confidence = confidence, .action = action};
+  return true;
 }
 
 WatchDrift LessonWatch::drift(const ShelvedLesson& lesson) const {

@@ -1,11 +1,13 @@
 #pragma once
-// What lessons do in service, counted: answers, what they acted on, drift against the labelled rows, shadows.
+// What lessons do in service, counted: answers, what they acted on, drift against the labelled rows, shadows. The
+// numbers of a version can be kept and taken up again, so that they are over its whole life.
 
 #include <cstdint>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "assay/decision.h"
 #include "service/lesson_book.h"
@@ -13,7 +15,7 @@
 
 namespace assay::service {
 
-// Numbers of one version since this process began.
+// Numbers of one version since it first answered.
 struct WatchCounts {
   std::uint64_t answers = 0;
   std::uint64_t acted = 0;
@@ -43,6 +45,11 @@ class LessonWatch {
   void compare(const ShelvedLesson& shadow, bool same);
   WatchCounts counts(const ShelvedLesson& lesson) const;
   WatchDrift drift(const ShelvedLesson& lesson) const;
+
+  // All that is known of a version, to be kept: finite numbers.
+  std::vector<double> numbers(const ShelvedLesson& lesson) const;
+  // Goes on from there. False: they are no such numbers, and the version begins anew.
+  bool restore(const ShelvedLesson& lesson, const std::vector<double>& numbers);
 
  private:
   struct Watched {

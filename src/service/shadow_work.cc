@@ -4,7 +4,7 @@
 
 namespace assay::service {
 
-ShadowWork::ShadowWork(LessonDecider& decider, std::function<void(const ShelvedLesson&, bool)> told)
+ShadowWork::ShadowWork(LessonDecider& decider, Told told)
     : decider_(decider), told_(std::move(told)), thread_([this] { loop(); }) {}
 
 ShadowWork::~ShadowWork() {
@@ -19,7 +19,12 @@ void ShadowWork::add(ShadowTask task) {
     return;
   }
   tasks_.push_back(std::move(task));
-  changed_.notify_one();
+  changed_.notify_all();
+}
+
+void ShadowWork::wait() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  changed_.wait(lock, [this] { return tasks_.empty() && !at_work_; });
 }
 
 void ShadowWork::stop() {
@@ -27,7 +32,7 @@ void ShadowWork::stop() {
   stopped_ = true;
   dropped_ += tasks_.size();
   tasks_.clear();
-  changed_.notify_one();
+  changed_.notify_all();
 }
 
 std::uint64_t ShadowWork::dropped() const {
@@ -44,11 +49,15 @@ void ShadowWork::loop() {
       if (stopped_) return;
       task = std::move(tasks_.front());
       tasks_.pop_front();
+      at_work_ = true;
     }
     const Result<DecisionReply> reply = decider_.decide_with(task.request, {task.shadow});
-    if (!reply.ok()) continue;  // the server drains, or is too busy for it
-    const Answer& answer = reply->answers.front();
-    told_(*task.shadow.lesson, answer.options[answer.best].id == task.answered);
+    if (reply.ok()) told_(task, reply->answers.front());  // else the server drains, or is too busy for it
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      at_work_ = false;
+    }
+    changed_.notify_all();
   }
 }
 

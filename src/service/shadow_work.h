@@ -17,20 +17,25 @@ namespace assay::service {
 struct ShadowTask {
   DecisionRequest request;  // of one question, without callbacks
   LessonPick shadow;
-  std::string answered;  // the id of the option that the active lesson gave
+  std::string answered;      // the id of the option that the active lesson gave
+  std::string decision_id;   // where the answer is kept; empty: it is not
+  std::size_t question = 0;  // its place in the decision
 };
 
 // Thread-safe; one thread of its own computes. At kTasksMax waiting ones new ones are dropped.
 class ShadowWork {
  public:
   static constexpr std::size_t kTasksMax = 256;
-  // `told` gets each comparison, on the thread. The decider outlives this.
-  ShadowWork(LessonDecider& decider, std::function<void(const ShelvedLesson& shadow, bool same)> told);
+  // `told` gets each answer, on the thread. The decider outlives this.
+  using Told = std::function<void(const ShadowTask& task, const Answer& answer)>;
+  ShadowWork(LessonDecider& decider, Told told);
   ~ShadowWork();
   ShadowWork(const ShadowWork&) = delete;
   ShadowWork& operator=(const ShadowWork&) = delete;
 
   void add(ShadowTask task);
+  // Returns when all that was added before has been told or dropped.
+  void wait();
   // What waits is dropped, what runs is waited for; idempotent.
   void stop();
   std::uint64_t dropped() const;
@@ -39,11 +44,12 @@ class ShadowWork {
   void loop();
 
   LessonDecider& decider_;
-  const std::function<void(const ShelvedLesson&, bool)> told_;
+  const Told told_;
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
   std::deque<ShadowTask> tasks_;
   bool stopped_ = false;
+  bool at_work_ = false;  // a task that is no longer in tasks_
   std::uint64_t dropped_ = 0;
   std::thread thread_;
 };

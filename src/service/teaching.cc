@@ -41,22 +41,49 @@ Status check_teaching(const CheckedRows& checked, const Question& question, cons
 // The labelled rows, and behind them each option's words.
 Result<std::vector<teach::TeachingRow>> read_rows(Decider& decider, const Question& question,
                                                   const CheckedRows& checked, const std::vector<std::string>& cues,
-                                                  const LearnOptions& options) {
+                                                  const TeachOptions& options, TeachReport& report) {
   const std::vector<Value> words = service::states_of_words(question);
   std::vector<service::CueReading> readings;
-  for (const LabelledQuestion& row : checked.rows) readings.push_back({.state = &row.state, .where = row.where});
+  for (const LabelledQuestion& row : checked.rows) {
+    const bool is_known = !row.state.is_null() || row.state_sha256.empty();
+    readings.push_back({.state = is_known ? &row.state : nullptr,
+                        .where = row.where,
+                        .state_sha256 = row.state_sha256,
+                        .decision_id = row.decision_id});
+  }
   for (std::size_t i = 0; i < words.size(); i++)
     readings.push_back({.state = &words[i], .where = "the words of option \"" + question.options[i].id + "\""});
-  Result<service::CueStates> states = service::read_cue_states(decider, question, cues, readings, options);
+  Result<service::ReadCueStates> states =
+      service::read_cue_states(decider, question, cues, readings, options.learn, options.hidden_states);
   if (!states.ok()) return states.error();
+  report.states_read = states->read;
+  report.states_kept = states->kept;
   std::vector<teach::TeachingRow> rows;
-  for (std::size_t i = 0; i < states->size(); i++) {
+  for (std::size_t i = 0; i < states->states.size(); i++) {
     const bool is_words = i >= checked.rows.size();
     rows.push_back({.option = is_words ? i - checked.rows.size() : checked.rows[i].expected,
                     .always_train = is_words,
-                    .by_cue = std::move((*states)[i])});
+                    .by_cue = std::move(states->states[i])});
   }
   return rows;
+}
+
+// One cue in the place of all, so that there is nothing to choose from.
+void join_cues(std::vector<teach::TeachingRow>& rows) {
+  for (teach::TeachingRow& row : rows) {
+    std::vector<float> all;
+    for (const std::vector<float>& state : row.by_cue) all.insert(all.end(), state.begin(), state.end());
+    row.by_cue = {std::move(all)};
+  }
+}
+
+// The texts of chosen cues.
+std::vector<std::string> texts_of(const std::vector<std::size_t>& chosen, const std::vector<std::string>& cues,
+                                  const TeachOptions& options) {
+  if (options.all_cues) return cues;
+  std::vector<std::string> out;
+  for (const std::size_t cue : chosen) out.push_back(cues[cue]);
+  return out;
 }
 
 // The rows that are asked without the lesson: a random part of them where there are many.
@@ -98,6 +125,7 @@ teach::ChoiceSettings choice_settings(const TeachOptions& options) {
   teach::ChoiceSettings settings{.seed = options.learn.seed};
   if (options.method == "lda") settings.method = teach::HeadMethod::kLda;
   if (options.method == "ridge") settings.method = teach::HeadMethod::kRidge;
+  settings.regularisation = options.regularisation;
   settings.prior_weight = 0;
   return settings;
 }
@@ -114,14 +142,14 @@ Result<std::vector<Outcome>> calibrate_head(const teach::HeadChoice& choice, con
   return std::move(fitted->after);
 }
 
-void tell_tried(const teach::HeadChoice& choice, const std::vector<std::string>& cues, TeachReport& report) {
+void tell_tried(const teach::HeadChoice& choice, const std::vector<std::string>& cues, const TeachOptions& options,
+                TeachReport& report) {
   for (const teach::TriedHead& trial : choice.tried) {
     TriedHead head{.method = teach::head_method_name(trial.method),
                    .regularisation = trial.regularisation,
-                   .cues = {},
+                   .cues = texts_of(trial.cues, cues, options),
                    .log_loss = trial.log_loss,
                    .accuracy = trial.accuracy};
-    for (const std::size_t cue : trial.cues) head.cues.push_back(cues[cue]);
     report.tried.push_back(std::move(head));
   }
   std::stable_sort(report.tried.begin(), report.tried.end(),
@@ -223,8 +251,9 @@ Result<TeachReport> learn_lesson(Decider& decider, const Question& question, con
   std::vector<std::string> cues = options.cues;
   if (cues.empty()) cues.assign(decision::built_in_cues().begin(), decision::built_in_cues().end());
   const service::Stopwatch asking;
-  const Result<std::vector<teach::TeachingRow>> head_rows = read_rows(decider, question, *checked, cues, learn);
+  Result<std::vector<teach::TeachingRow>> head_rows = read_rows(decider, question, *checked, cues, options, report);
   if (!head_rows.ok()) return head_rows.error();
+  if (options.all_cues) join_cues(*head_rows);
   // 2. What the model says without the lesson.
   const std::vector<std::size_t> places = zero_shot_rows(checked->rows.size(), options);
   Result<std::vector<Outcome>> zero_shot = ask_zero_shot(decider, *checked, places, learn);
@@ -235,8 +264,7 @@ Result<TeachReport> learn_lesson(Decider& decider, const Question& question, con
   const std::size_t option_count = question.options.size();
   Result<teach::HeadChoice> choice = teach::choose_head(*head_rows, option_count, choice_settings(options));
   if (!choice.ok()) return choice.error();
-  choice->head.cues.clear();
-  for (const std::size_t cue : choice->cues) choice->head.cues.push_back(cues[cue]);
+  choice->head.cues = texts_of(choice->cues, cues, options);
   const Result<std::vector<Outcome>> after = calibrate_head(*choice, *checked, question, learn, out.lesson);
   if (!after.ok()) return after.error();
   out.lesson.question = service::lesson_question(question);
@@ -245,7 +273,7 @@ Result<TeachReport> learn_lesson(Decider& decider, const Question& question, con
   out.lesson.mean_confidence = service::mean_confidence(*after);
   if (Status found = service::add_thresholds(*after, &question, learn, out); !found.ok()) return found.error();
   out.lesson.head = std::move(choice->head);
-  tell_tried(*choice, cues, report);
+  tell_tried(*choice, cues, options, report);
   choice->head = *out.lesson.head;
   report.words_accuracy = accuracy_with(*head_rows, {}, *choice, 1, option_count);
   if (options.learning_curve) draw_curve(*head_rows, *choice, question, learn, report);

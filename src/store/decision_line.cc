@@ -61,13 +61,29 @@ Readout readout_of(const DecisionRecord& record) {
   return record.readout == Readout::kHead ? Readout::kAuto : record.readout;
 }
 
-// Which lesson is to answer again: that of all answers, or none; nothing where they differ.
+// Which lesson is to answer again: the version of all answers, or none; nothing where they differ.
 std::optional<std::string> lesson_of(const DecisionRecord& record) {
-  const auto name = [](const AnswerRecord& answer) { return answer.lesson.used ? answer.lesson.used->name : "none"; };
+  const auto name = [](const AnswerRecord& answer) -> std::string {
+    const std::optional<LessonUse>& used = answer.lesson.used;
+    return used ? used->name + "@" + std::to_string(used->version) : "none";
+  };
   const std::string first = name(record.answers.front());
   const bool same = std::all_of(record.answers.begin(), record.answers.end(),
                                 [&](const AnswerRecord& answer) { return name(answer) == first; });
   return same ? std::optional<std::string>(first) : std::nullopt;
+}
+
+// Whether the readout was computed beside every head that answered, as it is where a request asks for an explanation.
+// A head that needs it has it anyhow, and then asking for it changes nothing.
+bool was_explained(const DecisionRecord& record) {
+  if (!record.allowed_mass) return false;  // an explanation has it
+  bool any = false;
+  for (const AnswerRecord& answer : record.answers) {
+    if (answer.readout != Readout::kTaught) continue;
+    if (answer.zero_shot_scores.empty()) return false;
+    any = true;
+  }
+  return any;
 }
 
 std::string request_text(const DecisionRecord& record) {
@@ -82,6 +98,7 @@ std::string request_text(const DecisionRecord& record) {
   add_member(out, "x_readout", to_json_text(Value(readout_name(readout_of(record)))));
   add_member(out, "x_layout", to_json_text(Value(layout_name(record.answers.front().layout))));
   if (const std::optional<std::string> lesson = lesson_of(record)) add_member(out, "x_lesson", "\"" + *lesson + "\"");
+  if (was_explained(record)) add_member(out, "x_explain", "true");
   if (!record.allowed_mass) add_member(out, "x_allowed_mass", "false");
   return out + "}";
 }
@@ -186,6 +203,7 @@ std::string utc_text(std::int64_t unix_ms) {
 Result<std::string> decision_line(const DecisionRecord& record) {
   std::string out = "{";
   add_member(out, "id", to_json_text(Value(record.id)));
+  if (record.place > 0) add_member(out, "place", std::to_string(record.place));
   add_member(out, "time", to_json_text(Value(utc_text(record.time_ms))));
   if (has_texts(record)) add_member(out, "request", request_text(record));
   if (record.receipt) add_member(out, "receipt", to_json_text(receipt_value(*record.receipt)));

@@ -58,9 +58,24 @@ TEST(DecisionLine, TheLessonThatAnsweredIsAskedAgain) {
   record.readout = Readout::kLetters;
   EXPECT_NE(decision_line(record).value().find(R"("x_readout": "letters")"), std::string::npos);
   record.answers[0].lesson.used = LessonUse{.name = "refunds", .version = 3, .sha256 = "ab", .taught = true};
-  EXPECT_NE(decision_line(record).value().find(R"("x_lesson": "refunds"})"), std::string::npos);
+  EXPECT_NE(decision_line(record).value().find(R"("x_lesson": "refunds@3"})"), std::string::npos);
   record.answers.push_back(plain_answer("q2"));
   EXPECT_EQ(decision_line(record).value().find("x_lesson"), std::string::npos);
+}
+
+TEST(DecisionLine, AnExplainedHeadIsAskedForAnExplanationAgain) {
+  DecisionRecord record = plain_record("d1");
+  record.answers[0].readout = Readout::kTaught;
+  EXPECT_EQ(decision_line(record).value().find("x_explain"), std::string::npos);
+  record.answers[0].zero_shot_scores = {1, 2};
+  EXPECT_NE(decision_line(record).value().find(R"("x_explain": true})"), std::string::npos);
+  record.allowed_mass = false;
+  EXPECT_EQ(decision_line(record).value().find("x_explain"), std::string::npos);
+  record.allowed_mass = true;
+  record.answers.push_back(plain_answer("q2"));
+  EXPECT_NE(decision_line(record).value().find(R"("x_explain": true})"), std::string::npos);
+  record.answers[1].readout = Readout::kTaught;  // a head that was not: none was asked to be explained
+  EXPECT_EQ(decision_line(record).value().find("x_explain"), std::string::npos);
 }
 
 TEST(DecisionLine, WithoutTextsThereIsNoRequest) {
@@ -82,16 +97,60 @@ TEST_F(ExportTest, GivesEveryDecisionOnceInOrder) {
   for (int i = 0; i < 600; i++) store.record(plain_record("d" + std::to_string(i)));
   int lines = 0;
   ASSERT_TRUE(store
-                  .export_lines([&lines](std::string_view line) {
-                    EXPECT_TRUE(line.starts_with("{\"id\": \"d" + std::to_string(lines) + "\""));
-                    ++lines;
-                    return true;
-                  })
+                  .export_lines({},
+                                [&lines](std::string_view line) {
+                                  EXPECT_TRUE(line.starts_with("{\"id\": \"d" + std::to_string(lines) +
+                                                               "\", \"place\": " + std::to_string(lines + 1) + ","));
+                                  ++lines;
+                                  return true;
+                                })
                   .ok());
   EXPECT_EQ(lines, 600);
   lines = 0;
-  ASSERT_TRUE(store.export_lines([&lines](std::string_view) { return ++lines < 3; }).ok());
+  ASSERT_TRUE(store.export_lines({}, [&lines](std::string_view) { return ++lines < 3; }).ok());
   EXPECT_EQ(lines, 3);
+}
+
+TEST_F(ExportTest, GoesOnBehindAPlaceAlsoWhenThatDecisionIsGone) {
+  DecisionStore& store = open();
+  for (int i = 1; i <= 5; i++) store.record(plain_record("d" + std::to_string(i)));
+  for (const char* id : {"d2", "d4"}) {
+    ASSERT_TRUE(store.add_feedback({.decision_id = id, .question_id = "", .option = "info", .note = ""}).ok());
+  }
+  const auto ids = [&store](const ExportQuery& query) {
+    std::string out;
+    EXPECT_TRUE(store
+                    .export_lines(query,
+                                  [&out](std::string_view line) {
+                                    out += line.substr(8, 2);
+                                    return true;
+                                  })
+                    .ok());
+    return out;
+  };
+  EXPECT_EQ(ids({.after = 3}), "d4d5");
+  EXPECT_EQ(ids({.after = 1, .limit = 2}), "d2d3");
+  EXPECT_EQ(ids({.labelled_only = true}), "d2d4");
+  EXPECT_EQ(ids({.after = 2, .limit = 7, .labelled_only = true}), "d4");
+  EXPECT_EQ(ids({.after = 5}), "");
+  ASSERT_TRUE(store.forget("d3").value());
+  EXPECT_EQ(ids({.after = 3}), "d4d5");
+}
+
+TEST_F(ExportTest, AFileIsReadWhileAStoreKeepsItAndNothingIsMade) {
+  DecisionStore& store = open();
+  store.record(plain_record("d1"));
+  ASSERT_TRUE(store.flush().ok());
+  int lines = 0;
+  const auto count = [&lines](std::string_view) { return ++lines > 0; };
+  EXPECT_TRUE(DecisionStore::export_file(path(), {}, count).ok());
+  EXPECT_EQ(lines, 1);
+  EXPECT_EQ(DecisionStore::export_file(folder_ + "/none.sqlite", {}, count).error().code, ErrorCode::kNotFound);
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/none.sqlite"));
+  EXPECT_EQ(DecisionStore::export_file(folder_, {}, count).error().code, ErrorCode::kNotFound);
+  std::ofstream(folder_ + "/text.sqlite") << "no database at all, but long enough to be looked at by whoever asks";
+  EXPECT_FALSE(DecisionStore::export_file(folder_ + "/text.sqlite", {}, count).ok());
+  EXPECT_EQ(lines, 1);
 }
 
 }  // namespace

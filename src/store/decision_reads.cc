@@ -16,7 +16,8 @@ constexpr const char* kDecisionColumns =
 Result<DecisionRecord> decision_of(const Database& database, const Query& query) {
   const std::optional<Readout> readout = readout_from_name(query.text(11));
   if (!readout) return damaged(database, "a readout is unknown");
-  DecisionRecord out{.id = query.text(1),
+  DecisionRecord out{.place = query.integer(0),
+                     .id = query.text(1),
                      .time_ms = query.integer(2),
                      .state = query.text(4),
                      .state_sha256 = query.text(3),
@@ -137,25 +138,25 @@ Result<std::vector<AnswerRow>> answer_rows(Database& database, const AnswerFilte
   }
 }
 
-Result<std::vector<std::pair<std::int64_t, DecisionRecord>>> decisions_after(Database& database,
-                                                                             std::optional<std::int64_t> after,
-                                                                             std::size_t rows_max) {
-  static const std::string kSql =
-      std::string("SELECT ") + kDecisionColumns + " FROM decision WHERE n > ?1 ORDER BY n LIMIT ?2";
+Result<std::vector<DecisionRecord>> decisions_after(Database& database, const DecisionPage& page) {
+  static const std::string kSql = std::string("SELECT ") + kDecisionColumns +
+                                  " FROM decision WHERE n > ?1 AND (?2 = 0 OR labelled = 1) ORDER BY n LIMIT ?3";
   Query query(database, kSql.c_str());
-  query.bind_integer(1, after.value_or(std::numeric_limits<std::int64_t>::min()));
-  query.bind_integer(2, static_cast<std::int64_t>(rows_max));
+  query.bind_integer(1, page.after).bind_integer(2, page.labelled_only ? 1 : 0);
+  query.bind_integer(3, static_cast<std::int64_t>(page.rows_max));
   ChoiceReader choices(database);
-  std::vector<std::pair<std::int64_t, DecisionRecord>> out;
-  for (;;) {
+  std::vector<DecisionRecord> out;
+  for (std::size_t bytes = 0; bytes < page.bytes_max;) {
     const Result<bool> row = query.next();
     if (!row.ok()) return row.error();
-    if (!*row) return out;
+    if (!*row) break;
     Result<DecisionRecord> record = decision_of(database, query);
     if (!record.ok()) return record.error();
     if (Status read = read_answers(database, query.integer(0), choices, *record); !read.ok()) return read.error();
-    out.emplace_back(query.integer(0), std::move(record).value());
+    bytes += record->state.size();
+    out.push_back(std::move(record).value());
   }
+  return out;
 }
 
 Result<std::vector<QuestionCount>> question_counts(Database& database) {
@@ -172,13 +173,6 @@ Result<std::vector<QuestionCount>> question_counts(Database& database) {
     if (!count.ok()) return count.error();
     out.push_back(std::move(*count));
   }
-}
-
-Result<std::optional<std::string>> find_bytes(Database& database, const std::string& key) {
-  Query query(database, "SELECT bytes FROM bytes WHERE key = ?1");
-  const Result<bool> row = query.bind_text(1, key).next();
-  if (!row.ok()) return row.error();
-  return *row ? std::optional<std::string>(query.bytes(0)) : std::optional<std::string>();
 }
 
 }  // namespace assay::store

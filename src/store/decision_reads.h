@@ -29,14 +29,17 @@ Result<std::optional<DecisionRecord>> find_decision(Database& database, const st
 Result<std::vector<AnswerRow>> answer_rows(Database& database, const AnswerFilter& filter,
                                            std::optional<std::int64_t> after, std::size_t rows_max);
 
-// At most rows_max decisions behind `after` in the order of arrival, each with its place. Nothing: from the beginning.
-Result<std::vector<std::pair<std::int64_t, DecisionRecord>>> decisions_after(Database& database,
-                                                                             std::optional<std::int64_t> after,
-                                                                             std::size_t rows_max);
+// A page of decisions in the order of arrival.
+struct DecisionPage {
+  std::int64_t after = 0;      // of the last one of the page before; 0: from the beginning
+  bool labelled_only = false;  // somebody has said what was right
+  std::size_t rows_max = 1;
+  std::size_t bytes_max = 1;  // of states: no more follow the one that reaches it
+};
+// Empty: there are no more.
+Result<std::vector<DecisionRecord>> decisions_after(Database& database, const DecisionPage& page);
 
 // In the order in which they were first asked.
 Result<std::vector<QuestionCount>> question_counts(Database& database);
-
-Result<std::optional<std::string>> find_bytes(Database& database, const std::string& key);
 
 }  // namespace assay::store

@@ -81,6 +81,7 @@ DecisionRecord record_of(const DecisionRequest& request, const DecisionReply& re
 std::size_t bytes_in_memory(const DecisionRecord& record) {
   std::size_t bytes = sizeof(DecisionRecord) + record.id.size() + record.state.size();
   for (const AnswerRecord& answer : record.answers) bytes += bytes_of(answer);
+  for (const StoredBytes& note : record.notes) bytes += sizeof(StoredBytes) + note.key.size() + note.bytes.size();
   return bytes;
 }
 

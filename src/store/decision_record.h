@@ -19,7 +19,7 @@ enum class Keep {
 };
 
 // Bytes that were computed from a state and are worth keeping, such as hidden states. They go with the last decision
-// that they belong to.
+// that they belong to, and when there are too many (WriterOptions::states_bytes_max).
 struct StoredBytes {
   std::string key;  // such as a SHA-256 of model, cue and state
   std::string bytes;
@@ -72,6 +72,7 @@ struct AnswerRecord {
 };
 
 struct DecisionRecord {
+  std::int64_t place = 0;  // in the order of arrival, above 0; filled when it is read
   std::string id;
   std::int64_t time_ms = 0;          // Unix time of the answer
   std::string state;                 // as JSON text; empty when it was read and texts are not kept
@@ -80,6 +81,7 @@ struct DecisionRecord {
   bool allowed_mass = true;          // DecisionRequest::allowed_mass or explain: it moves the last digits
   std::optional<Receipt> receipt;
   std::vector<AnswerRecord> answers;
+  std::vector<StoredBytes> notes = {};  // put_note() with the record, in one transaction; written, never read back here
 };
 
 // One answer with what it was given for.

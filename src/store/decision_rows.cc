@@ -5,6 +5,7 @@
 
 #include "base/sha256.h"
 #include "store/doubles.h"
+#include "store/kept_bytes.h"
 
 namespace assay::store {
 namespace {
@@ -88,13 +89,6 @@ Status insert_answer(Database& database, std::int64_t decision, std::int64_t que
   if (!answer.zero_shot_scores.empty()) query.bind_bytes(24, doubles_to_bytes(answer.zero_shot_scores));
   if (answer.shadow) bind_shadow(query, *answer.shadow);
   return query.run();
-}
-
-Status insert_bytes(Database& database, std::int64_t decision, const StoredBytes& bytes) {
-  Query insert(database, "INSERT OR IGNORE INTO bytes(key, bytes) VALUES(?1, ?2)");
-  if (Status done = insert.bind_text(1, bytes.key).bind_bytes(2, bytes.bytes).run(); !done.ok()) return done;
-  Query use(database, "INSERT OR IGNORE INTO bytes_of(decision, bytes) SELECT ?1, n FROM bytes WHERE key = ?2");
-  return use.bind_integer(1, decision).bind_text(2, bytes.key).run();
 }
 
 // 0: no such decision.
@@ -240,8 +234,10 @@ Result<bool> insert_decision(Database& database, const DecisionRecord& record, K
     if (Status done = query.run(); !done.ok()) return done.error();
   }
   if (database.changed_rows() == 0) return false;
-  const Status done = insert_answers(database, database.last_row(), record, keep);
-  if (!done.ok()) return done.error();
+  if (const Status done = insert_answers(database, database.last_row(), record, keep); !done.ok()) return done.error();
+  for (const StoredBytes& note : record.notes) {
+    if (const Status done = put_note(database, note); !done.ok()) return done.error();
+  }
   return true;
 }
 
@@ -266,12 +262,6 @@ Result<FeedbackResult> put_feedback(Database& database, const Feedback& feedback
   Query query(database, "UPDATE decision SET labelled = 1 WHERE n = ?1 AND labelled = 0");
   if (Status done = query.bind_integer(1, *decision).run(); !done.ok()) return done.error();
   return result;
-}
-
-Status put_bytes(Database& database, const std::string& decision_id, const StoredBytes& bytes) {
-  const Result<std::int64_t> decision = decision_number(database, decision_id);
-  if (!decision.ok()) return decision.error();
-  return *decision == 0 ? Status() : insert_bytes(database, *decision, bytes);
 }
 
 Result<bool> erase_decision(Database& database, const std::string& id) {

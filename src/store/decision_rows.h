@@ -18,9 +18,6 @@ Result<bool> insert_decision(Database& database, const DecisionRecord& record, K
 // Errors: kNotFound, field "decision_id"; kInvalidArgument, field "question_id" or "option".
 Result<FeedbackResult> put_feedback(Database& database, const Feedback& feedback, std::int64_t now_ms);
 
-// Keeps bytes for a decision. Nothing happens when there is no such decision (any more).
-Status put_bytes(Database& database, const std::string& decision_id, const StoredBytes& bytes);
-
 // The decision, its answers, their feedback, and the questions and bytes that nothing else refers to. False: there was
 // none.
 Result<bool> erase_decision(Database& database, const std::string& id);

@@ -7,12 +7,14 @@
 #include "base/utf8.h"
 #include "store/decision_line.h"
 #include "store/decision_rows.h"
+#include "store/kept_bytes.h"
 #include "store/schema.h"
 
 namespace assay::store {
 namespace {
 
-constexpr std::size_t kExportRows = 256;  // decisions in one page
+constexpr std::size_t kExportRows = 256;                    // decisions in one page
+constexpr std::size_t kExportBytes = std::size_t{4} << 20;  // of states in one page
 
 bool all_finite(const std::vector<double>& numbers) {
   return std::all_of(numbers.begin(), numbers.end(), [](double number) { return std::isfinite(number); });
@@ -178,31 +180,80 @@ Result<std::vector<QuestionCount>> DecisionStore::questions() {
   return question_counts(*reads_);
 }
 
-Status DecisionStore::export_lines(const std::function<bool(std::string_view line)>& write) {
-  if (Status settled = settle_waiting(); !settled.ok()) return settled;
-  for (std::optional<std::int64_t> after;;) {
-    Result<std::vector<std::pair<std::int64_t, DecisionRecord>>> page = [&] {
-      const std::lock_guard<std::mutex> lock(reads_mutex_);
-      return decisions_after(*reads_, after, kExportRows);
-    }();
-    if (!page.ok()) return page.error();
-    if (page->empty()) return {};
-    for (const auto& [place, record] : *page) {
+namespace {
+
+// Pages until there are no more, or enough.
+Status write_lines(const ExportQuery& query,
+                   const std::function<Result<std::vector<DecisionRecord>>(const DecisionPage& page)>& read,
+                   const std::function<bool(std::string_view line)>& write) {
+  DecisionPage page{.after = query.after, .labelled_only = query.labelled_only, .bytes_max = kExportBytes};
+  for (std::size_t written = 0; query.limit == 0 || written < query.limit;) {
+    page.rows_max = query.limit == 0 ? kExportRows : std::min(kExportRows, query.limit - written);
+    const Result<std::vector<DecisionRecord>> records = read(page);
+    if (!records.ok()) return records.error();
+    if (records->empty()) return {};
+    for (const DecisionRecord& record : *records) {
       const Result<std::string> line = decision_line(record);
       if (!line.ok()) return line.error();
       if (!write(*line)) return {};
-      after = place;
     }
+    written += records->size();
+    page.after = records->back().place;
   }
+  return {};
+}
+
+}  // namespace
+
+Status DecisionStore::export_lines(const ExportQuery& query, const std::function<bool(std::string_view line)>& write) {
+  if (Status settled = settle_waiting(); !settled.ok()) return settled;
+  const auto read = [this](const DecisionPage& page) {
+    const std::lock_guard<std::mutex> lock(reads_mutex_);
+    return decisions_after(*reads_, page);
+  };
+  return write_lines(query, read, write);
+}
+
+Status DecisionStore::export_file(const std::string& path, const ExportQuery& query,
+                                  const std::function<bool(std::string_view line)>& write) {
+  const Result<std::unique_ptr<Database>> database = open_existing(path, {});
+  if (!database.ok()) return database.error();
+  return write_lines(query, [&](const DecisionPage& page) { return decisions_after(**database, page); }, write);
+}
+
+Status DecisionStore::put_shadow(const AnswerPlace& place, const ShadowAnswer& shadow,
+                                 const std::function<StoredBytes()>& with) {
+  return writer_.call({place.decision_id}, [&](Database& database) {
+    if (Status put = store::put_shadow(database, place, shadow); !put.ok()) return put;
+    return put_note(database, with());
+  });
+}
+
+Result<ShadowLabels> DecisionStore::shadow_labels(const std::string& lesson, std::int32_t active, std::int32_t shadow) {
+  const std::lock_guard<std::mutex> lock(reads_mutex_);
+  return count_shadow_labels(*reads_, lesson, active, shadow);
 }
 
 Status DecisionStore::put_bytes(const std::vector<std::pair<std::string, StoredBytes>>& bytes) {
-  return writer_.call({}, [&](Database& database) {
+  std::uint64_t count = 0;
+  for (const auto& [unused, one] : bytes) count += one.bytes.size();
+  const Status done = writer_.call({}, [&](Database& database) {
     for (const auto& [decision_id, one] : bytes) {
       if (Status put = store::put_bytes(database, decision_id, one); !put.ok()) return put;
     }
+    writer_.count_state_bytes(count);
     return Status();
   });
+  return done;
+}
+
+Status DecisionStore::erase_other_bytes(const std::string& beginning, const std::set<std::string>& names) {
+  return writer_.call({}, [&](Database& database) { return store::erase_other_bytes(database, beginning, names); });
+}
+
+Result<std::optional<std::string>> DecisionStore::note(const std::string& key) {
+  const std::lock_guard<std::mutex> lock(reads_mutex_);
+  return find_note(*reads_, key);
 }
 
 Result<std::optional<std::string>> DecisionStore::bytes(const std::string& key) {

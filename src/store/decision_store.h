@@ -14,6 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,6 +25,7 @@
 #include "store/database.h"
 #include "store/decision_reads.h"
 #include "store/decision_record.h"
+#include "store/shadow_rows.h"
 #include "store/writer.h"
 
 namespace assay::store {
@@ -80,13 +82,24 @@ class DecisionStore {
   Result<std::vector<QuestionCount>> questions();
 
   // Each decision as one line of JSON without its end (decision_line.h), in the order of arrival. Ends early, without
-  // an error, when `write` says false.
-  Status export_lines(const std::function<bool(std::string_view line)>& write);
+  // an error, when `write` says false. A few are in memory at a time, and between them others may write.
+  Status export_lines(const ExportQuery& query, const std::function<bool(std::string_view line)>& write);
+  // The same of a file that lies there, also while a server keeps it; nothing is made or changed. Errors beside those
+  // of open(): kNotFound where there is no such file.
+  static Status export_file(const std::string& path, const ExportQuery& query,
+                            const std::function<bool(std::string_view line)>& write);
 
-  // Bytes of decisions, by (decision id, bytes): durable when it returns. Those of decisions that are not kept (any
-  // more) are not kept either; a key that is there already keeps its bytes.
+  // shadow_rows.h. `with`: a note that is kept in the same transaction; it is made when that is at work.
+  Status put_shadow(const AnswerPlace& place, const ShadowAnswer& shadow, const std::function<StoredBytes()>& with);
+  Result<ShadowLabels> shadow_labels(const std::string& lesson, std::int32_t active, std::int32_t shadow);
+
+  // Bytes of decisions, by (decision id, bytes), nobody's where the id is empty: durable when it returns. Those of
+  // decisions that are not kept (any more) are not kept either; a key that is there already keeps its bytes.
   Status put_bytes(const std::vector<std::pair<std::string, StoredBytes>>& bytes);
   Result<std::optional<std::string>> bytes(const std::string& key);
+  // kept_bytes.h
+  Status erase_other_bytes(const std::string& beginning, const std::set<std::string>& names);
+  Result<std::optional<std::string>> note(const std::string& key);
 
   // Returns when all that was recorded is durable.
   Status flush();

@@ -3,6 +3,8 @@
 
 #include "store/schema.h"
 
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 namespace assay::store {
@@ -166,6 +168,18 @@ Result<std::unique_ptr<Database>> open_for_writing(const std::string& path, cons
     if (Status made = make_tables(database); !made.ok()) return made.error();
   }
   if (Status limited = limit_file(database, options.file_bytes_max); !limited.ok()) return limited.error();
+  return opened;
+}
+
+Result<std::unique_ptr<Database>> open_existing(const std::string& path, const SchemaOptions& options) {
+  std::error_code unknown;
+  if (!std::filesystem::is_regular_file(path, unknown))
+    return Error{ErrorCode::kNotFound, "there is no file '" + path + "'", ""};
+  Result<std::unique_ptr<Database>> opened = open_for_reading(path, options);
+  if (!opened.ok()) return opened;
+  const Result<bool> ours = check_version(**opened);
+  if (!ours.ok()) return ours.error();
+  if (!*ours) return no_store(**opened);
   return opened;
 }
 

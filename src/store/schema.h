@@ -23,6 +23,9 @@ struct SchemaOptions {
 // file system has no write-ahead log.
 Result<std::unique_ptr<Database>> open_for_writing(const std::string& path, const SchemaOptions& options);
 
+// A connection that only reads a file that must be there: nothing is made. Errors as above, and kNotFound.
+Result<std::unique_ptr<Database>> open_existing(const std::string& path, const SchemaOptions& options);
+
 // A second connection, that only reads. REQUIRES: open_for_writing() has succeeded.
 Result<std::unique_ptr<Database>> open_for_reading(const std::string& path, const SchemaOptions& options);
 

@@ -193,7 +193,7 @@ TEST_F(StoreFaultsTest, DamagedBytesNeverCrash) {
     }
     bool good_so_far = (*opened)->answers({}, std::nullopt, 100).ok();
     good_so_far &= (*opened)->questions().ok();
-    good_so_far &= (*opened)->export_lines([](std::string_view) { return true; }).ok();
+    good_so_far &= (*opened)->export_lines({}, [](std::string_view) { return true; }).ok();
     good_so_far &= (*opened)->add_feedback(says("d7", "refund")).ok();
     good_so_far &= (*opened)->forget("d8").ok();
     (*opened)->record(plain_record("new"));

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "store/decision_rows.h"
+#include "store/kept_bytes.h"
 
 namespace assay::store {
 namespace {
@@ -96,12 +97,14 @@ WriterStats Writer::stats() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   WriterStats out = stats_;
   out.queued = records_;
+  out.state_bytes = state_bytes_.load();
   return out;
 }
 
 void Writer::loop() {
   const Result<std::int64_t> count = database_->integer_of("SELECT count(*) FROM decision WHERE labelled = 0");
   unlabelled_ = count.ok() ? static_cast<std::size_t>(*count) : 0;
+  if (const Result<std::uint64_t> bytes = count_bytes(*database_); bytes.ok()) state_bytes_ += *bytes;
   for (Batch batch; take(batch); batch.clear()) {
     if (!batch.empty()) write(batch);
     expire();
@@ -244,6 +247,9 @@ void Writer::settle_record(const DecisionRecord& record, const Status& result) {
   if (result.ok()) {
     ++stats_.written;
     ++unlabelled_;
+    for (const AnswerRecord& answer : record.answers) {
+      for (const StoredBytes& bytes : answer.bytes) count_state_bytes(bytes.bytes.size());
+    }
     return;
   }
   ++stats_.lost;
@@ -292,7 +298,24 @@ Status Writer::expire_all(std::uint64_t& erased) {
   }
 }
 
+// Counts what is there, and erases what is too much.
+Status Writer::trim_states() {
+  Transaction transaction(*database_);
+  if (Status begun = transaction.begin(); !begun.ok()) return begun;
+  const Result<std::uint64_t> left = trim_bytes(*database_, options_.states_bytes_max);
+  if (!left.ok()) return left.error();
+  if (Status committed = transaction.commit(); !committed.ok()) return committed;
+  state_bytes_.store(*left);
+  return {};
+}
+
 void Writer::expire() {
+  if (options_.states_bytes_max > 0 && state_bytes_.load() > options_.states_bytes_max) {
+    const Status trimmed = trim_states();
+    if (!trimmed.ok()) note_failure(trimmed.error());
+    log_owed_.store(true);
+    shorten_log();
+  }
   const Time now = steady_clock::now();
   const bool old = options_.age_ms_max > 0 && now >= expire_next_;
   const bool many = options_.decisions_max > 0 && unlabelled_ > options_.decisions_max;

@@ -34,6 +34,7 @@ struct WriterOptions {
   double retry_ms = 1000;                     // after a batch that failed
   std::size_t decisions_max = 200'000;        // without feedback; 0: no limit
   std::int64_t age_ms_max = 0;                // of any decision; 0: no limit
+  std::uint64_t states_bytes_max = 0;         // of kept bytes (kept_bytes.h); 0: no limit
   std::function<std::int64_t()> now_ms;       // Unix time; empty: the system's
 };
 
@@ -44,6 +45,7 @@ struct WriterStats {
   std::uint64_t lost = 0;            // records that could not be written: broken, or not before the end
   std::uint64_t failed_batches = 0;  // were tried again
   std::uint64_t expired = 0;         // decisions removed for their number or age
+  std::uint64_t state_bytes = 0;     // kept bytes, at most: what was erased since they were counted is still in it
   std::string last_error;            // of the last batch when it failed; else empty
 };
 
@@ -74,6 +76,9 @@ class Writer {
   // Idempotent.
   void close();
 
+  // So many bytes more are kept.
+  void count_state_bytes(std::uint64_t bytes) { state_bytes_ += bytes; }
+
   WriterStats stats() const;
   std::int64_t now_ms() const;
 
@@ -103,6 +108,7 @@ class Writer {
   void settle_record(const DecisionRecord& record, const Status& result);
   void expire();
   Status expire_all(std::uint64_t& erased);
+  Status trim_states();
   Result<std::size_t> excess();
   Result<std::size_t> erase_some(std::int64_t before_ms, std::size_t unlabelled);
   void note_failure(const Error& error);
@@ -128,6 +134,7 @@ class Writer {
   WriterStats stats_;
 
   std::atomic<bool> log_owed_{false};
+  std::atomic<std::uint64_t> state_bytes_{0};
   std::mutex join_mutex_;  // guards the join of thread_
   std::thread thread_;     // last: it starts when everything above is there
 };

@@ -7,6 +7,7 @@ import tempfile
 import unittest
 
 import harness
+import sagemaker
 from openapi_document import Document, schema_checker
 
 QUESTION = "What does the customer want?"
@@ -131,6 +132,63 @@ class Kept(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("5 receipts, 5 equal", done.stdout)
 
+    def last_place(self):
+        """Of the newest decision, so that a test can export its own alone."""
+        decision = self.decided("Where does the log end?")["x_decision_id"]
+        return self.server.get(f"/v1/decisions/{decision}").json()["place"]
+
+    def test_an_export_is_verified_unchanged(self):
+        begin = self.last_place()
+        wanted = [self.decided(f"Message {i}", **more)["x_decision_id"] for i, more in enumerate(
+            ({}, {"x_explain": True, "x_receipt": True}, {"x_lesson": "none", "x_explain": True}, {"x_readout": "text"},
+             {"x_allowed_mass": False}, {"x_readout": "letters", "x_permute": 2}))]
+        self.ask("POST", "/v1/feedback", "/v1/feedback", {"decision_id": wanted[2], "option": "cancel"})
+        reply = self.server.get(f"/v1/decisions/export?after={begin}")
+        self.assertEqual((reply.status, reply.headers["content-type"]), (200, "application/jsonlines"))
+        lines = [json.loads(line) for line in reply.body.splitlines()]
+        self.assertEqual([line["id"] for line in lines], wanted)
+        page = self.server.get(f"/v1/decisions/export?after={lines[1]['place']}&limit=2").body.splitlines()
+        self.assertEqual([json.loads(line)["id"] for line in page], wanted[2:4])
+        labelled = self.server.get(f"/v1/decisions/export?after={begin}&labelled=true").body.splitlines()
+        self.assertEqual([json.loads(line)["id"] for line in labelled], [wanted[2]])
+        # The command reads the same file while the server writes to it.
+        path = harness.work_path("exported.jsonl")
+        done = harness.run("decisions", "export", "--from", self.lessons, "--after", str(begin), "-o", path)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(path, "rb") as file:
+            self.assertEqual(file.read(), reply.body)
+        # Each line is asked of the version that answered it, whichever is active by now.
+        route = "/v1/lessons/{name}"
+        fitted = self.ask("POST", "/v1/lessons/wishes/fit", route + "/fit", {"risk": 0.3}).json()
+        self.addCleanup(self.ask, "POST", "/v1/lessons/wishes/activate", route + "/activate", {"version": 1})
+        self.assertNotEqual(fitted["version"], 1)
+        done = harness.run("verify", path, *harness.tiny_flags("tiny-attention"), "--lessons", self.lessons)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("6 receipts, 6 equal", done.stdout)
+
+    def test_a_taught_answer_that_was_explained_is_verified(self):
+        lines = []
+        for more in ({}, {"x_explain": True}, {"x_hidden_state": True}):
+            request = semif("Explain it to me.", x_receipt=True, x_lesson="wishes", **more)
+            lines.append({"request": request, "receipt": self.server.post(request).json()["x_receipt"]})
+        path = harness.write_file("explained.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+        done = harness.run("verify", path, *harness.tiny_flags("tiny-attention"), "--lessons", self.lessons)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("3 receipts, 3 equal", done.stdout)
+        scores = {json.dumps(self.decided("Explain it to me.", **more)["result"]["option_logits"])
+                  for more in ({}, {"x_explain": True})}
+        self.assertEqual(len(scores), 1, "an explanation moves no bit of the answer")
+
+    def test_a_stream_says_the_decision_s_id(self):
+        headers = {**JSON, "Accept": "text/event-stream"}
+        for path, body in (("/v1/decide", semif("Money!")), ("/v1/systemone", {
+                "model": "jev-latest", "state": "Money!", "questions": {"a": {"type": "noul", "instructions": "Angry?"}}})):
+            reply = self.server.request("POST", path, json.dumps(body).encode(), headers)
+            self.assertEqual(reply.headers["content-type"], "text/event-stream")
+            last = re.findall(r"event: done\ndata: (.*)\n\n", reply.body.decode())
+            decision = json.loads(last[0])["x_decision_id"]
+            self.assertEqual(self.server.get(f"/v1/decisions/{decision}").status, 200)
+
     def test_what_is_kept_outlives_the_server(self):
         kept = self.decided("Before the end.")["x_decision_id"]
         self.ask("POST", "/v1/feedback", "/v1/feedback", {"decision_id": kept, "option": "cancel"})
@@ -174,6 +232,11 @@ class Kept(unittest.TestCase):
             ("POST", "/v1/feedback", "/v1/feedback", [], 400),
             ("GET", "/v1/decisions/d-0", "/v1/decisions/{id}", None, 404),
             ("GET", "/v1/decisions/%22", "/v1/decisions/{id}", None, 404),
+            ("GET", "/v1/decisions/export?after=x", "/v1/decisions/export", None, 400),
+            ("GET", "/v1/decisions/export?limit=-1", "/v1/decisions/export", None, 400),
+            ("GET", "/v1/decisions/export?labelled=1", "/v1/decisions/export", None, 400),
+            ("GET", "/v1/decisions/export?before=1", "/v1/decisions/export", None, 400),
+            ("POST", "/v1/lessons/wishes/fit", route + "/fit", {"method": "svm"}, 400),
             ("POST", "/v1/lessons", "/v1/lessons", {"name": "x"}, 400),
             ("POST", "/v1/lessons?shadow=1", "/v1/lessons", {"name": "x"}, 400),
             ("GET", "/v1/lessons/wishes?version=x", route, None, 400),
@@ -186,7 +249,7 @@ class Kept(unittest.TestCase):
         for method, path, documented, body, status in cases:
             with self.subTest(method=method, path=path, body=body):
                 self.ask(method, path, documented, body, status)
-        for bad in ({"x_lesson": "none-such"}, {"x_lesson": "No!"}):
+        for bad in ({"x_lesson": "none-such"}, {"x_lesson": "No!"}, {"x_lesson": "wishes@99"}, {"x_lesson": "wishes@0"}):
             self.ask("POST", "/v1/decide", "/v1/decide", semif("s", **bad), 400)
 
     def test_the_log_does_not_hold_answers_up(self):
@@ -195,6 +258,102 @@ class Kept(unittest.TestCase):
         for decision in ids:
             self.assertEqual(self.ask("GET", f"/v1/decisions/{decision}", "/v1/decisions/{id}").json()["id"], decision)
         self.assertTrue(all(re.match("^d-[0-9a-f]{32}$", decision) for decision in ids))
+
+
+def taught(folder, model):
+    """A folder of lessons with "wishes" and its rows."""
+    lessons = os.path.join(folder, "lessons")
+    labelled = os.path.join(folder, "labelled.jsonl")
+    with open(labelled, "w", encoding="utf-8") as file:
+        for i in range(30):
+            row = {"state": f"Message {i}", "expected": OPTIONS[i % 3], "question": QUESTION, "options": OPTIONS}
+            file.write(json.dumps(row) + "\n")
+    made = harness.run("teach", labelled, "--name", "wishes", "-m", model, "--lessons", lessons, "--zero-shot-rows", "0",
+                       "--no-curve", "--keep-rows")
+    assert made.returncode == 0, made.stderr
+    return lessons
+
+
+class HiddenStates(unittest.TestCase):
+    """A server that keeps hidden states and no texts learns from them, over its end, and forgets them."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="assay-states-")
+        self.addCleanup(folder.cleanup)
+        self.model = harness.tiny("tiny-attention")
+        self.lessons = taught(folder.name, self.model)
+
+    def serve(self, *more):
+        return harness.Server(self.model, "--threads", "1", "--no-readout-check", "--chat", "off", "--lessons",
+                              self.lessons, "--keep-decisions", "states", *more)
+
+    def call(self, server, method, path, body=None):
+        data = None if body is None else json.dumps(body).encode()
+        reply = server.request(method, path, data, JSON if data else {})
+        self.assertEqual(reply.status, 200, str(reply))
+        return reply.json()
+
+    def labelled(self, server, count):
+        ids = [self.call(server, "POST", "/v1/decide", semif(f"Secret {i}"))["x_decision_id"] for i in range(count)]
+        self.call(server, "POST", "/v1/feedback",
+                  [{"decision_id": decision, "option": OPTIONS[i % 3]} for i, decision in enumerate(ids)])
+        return ids
+
+    def engine_rows(self, server):
+        return float(re.search(r"^assay_engine_rows_total (\S+)$", server.get("/metrics").body.decode(), re.M)[1])
+
+    def test_a_fit_learns_from_what_was_kept(self):
+        server = self.serve()
+        ids = self.labelled(server, 6)
+        first = self.call(server, "POST", "/v1/lessons/wishes/fit", {})
+        self.assertEqual((first["labels"], first["rows_left_out"]), (36, 0))
+        self.assertEqual(first["rows_kept"], 6, "those that were answered are there, the file's rows are read once")
+        self.assertEqual(first["rows_read"], 33)
+        self.assertEqual(server.stop(), 0)
+        server = self.serve()
+        before = self.engine_rows(server)
+        second = self.call(server, "POST", "/v1/lessons/wishes/fit", {})
+        self.assertEqual((second["rows_read"], second["rows_kept"]), (0, 39))
+        self.assertEqual(self.engine_rows(server), before, "a second fit on the same rows computes nothing")
+        one, two = (self.call(server, "GET", f"/v1/lessons/wishes?version={version}") for version in
+                    (first["version"], second["version"]))
+        self.assertEqual(one["head"], two["head"])
+        metrics = server.get("/metrics").body.decode()
+        self.assertIn('assay_fit_rows_total{source="kept"} 39', metrics)
+        self.assertRegex(metrics, r"assay_hidden_states_bytes [1-9]")
+        self.call(server, "DELETE", f"/v1/decisions/{ids[0]}")
+        refused = server.request("POST", "/v1/lessons/wishes/fit", b"{}", JSON)
+        self.assertEqual(refused.status, 400, str(refused))  # a row less than the version before
+        self.assertEqual(server.stop(), 0)
+        for name in os.listdir(self.lessons):
+            if name.startswith("decisions.sqlite"):
+                with open(os.path.join(self.lessons, name), "rb") as file:
+                    self.assertNotIn(b"Secret", file.read(), name)
+
+    def test_counts_outlive_the_server(self):
+        server = self.serve()
+        self.labelled(server, 3)
+        before = self.call(server, "GET", "/v1/lessons/wishes/health")
+        self.assertEqual(server.stop(), 0)
+        server = self.serve("--keep-days", "30", "--promote-by", "labels", "--promote-error", "0.01")
+        self.assertEqual(self.call(server, "GET", "/v1/lessons/wishes/health"), before)
+        self.assertEqual(before["answers"], 3)
+        file = server.get("/v1/lessons/wishes").body
+        self.assertEqual(server.request("POST", "/v1/lessons?shadow=true", file, JSON).status, 200)
+        shadow = self.call(server, "GET", "/v1/lessons/wishes/health")["shadow"]
+        self.assertIn("0.01", shadow["rule"])
+        self.assertFalse(shadow["rule_met"])
+        self.assertEqual(server.stop(), 0)
+
+    def test_a_container_of_sagemaker_s_has_lessons(self):
+        server = sagemaker.Container(sagemaker.tiny_folder("lessons"), "--keep-days", "7", ASSAY_LESSONS=self.lessons,
+                                     ASSAY_KEEP_DECISIONS="texts")
+        reply = server.request("POST", "/invocations", json.dumps(semif("Money!")).encode(), JSON).json()
+        self.assertEqual(reply["result"]["x_lesson"]["name"], "wishes")
+        self.call(server, "POST", "/v1/feedback", {"decision_id": reply["x_decision_id"], "option": "refund"})
+        kept = self.call(server, "GET", f"/v1/decisions/{reply['x_decision_id']}")
+        self.assertEqual(kept["request"]["decision"]["state"], "Money!")
+        self.assertEqual(server.stop(), 0)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
 #pragma once
 // A LessonDesk for tests: remembers what it was asked and answers what the test says.
 
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -71,6 +73,20 @@ class FakeDesk final : public LessonDesk {
     if (error_) return *error_;
     if (id != "d1") return Error{ErrorCode::kNotFound, "no decision of that id is kept", "id"};
     return std::string(R"({"id": "d1"})");
+  }
+  // "d1" at place 1 and "d2" at place 2, which is labelled.
+  Status export_decisions(const ExportQuery& query,
+                          const std::function<bool(std::string_view line)>& write) const override {
+    note("decisions after " + std::to_string(query.after) + " " + std::to_string(query.limit) +
+         (query.labelled_only ? " labelled" : ""));
+    if (error_) return *error_;
+    std::size_t written = 0;
+    for (std::int64_t place = 1; place <= 2; place++) {
+      if (place <= query.after || (query.labelled_only && place == 1)) continue;
+      if (query.limit > 0 && written++ == query.limit) return {};
+      if (!write(R"({"id": "d)" + std::to_string(place) + R"("})")) return {};
+    }
+    return {};
   }
   Result<bool> forget(const std::string& id) override {
     note("forget " + id);

@@ -6,8 +6,6 @@
 #include <string_view>
 #include <system_error>
 
-#include "server/lesson_bodies.h"
-
 namespace assay::server {
 namespace {
 
@@ -72,8 +70,10 @@ Status read_timeout(const std::string& field, std::optional<double> timeout_ms, 
 }
 
 Status read_lesson(const Value& value, DecisionRequest& request) {
-  if (!is_lesson_name(text_of(value))) {
-    return invalid_argument("x_lesson", "must be \"auto\", \"none\" or a lesson's name: 1 to 64 of a-z, 0-9, - and _");
+  if (!lesson_reference(text_of(value))) {
+    return invalid_argument("x_lesson",
+                            "must be \"auto\", \"none\" or a lesson's name: 1 to 64 of a-z, 0-9, - and _; behind it "
+                            "there may be @ and the number of a version");
   }
   request.lesson = *value.string();
   return {};

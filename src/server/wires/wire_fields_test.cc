@@ -70,7 +70,8 @@ TEST(RequestFields, WrongValuesAreNamed) {
 
 TEST(RequestFields, LessonsAreCalledByTheirNames) {
   expect_refused("x_calibrated", "1", "true or false");
-  for (const char* bad : {"\"\"", "\"-a\"", "\"Refunds\"", "\"a b\"", "\"../a\"", "null", "1"}) {
+  for (const char* bad : {"\"\"", "\"-a\"", "\"Refunds\"", "\"a b\"", "\"../a\"", "null", "1", "\"a@\"", "\"a@0\"",
+                          "\"a@01\"", "\"a@x\"", "\"@1\"", "\"a@1@1\"", "\"a@99999999999\""}) {
     expect_refused("x_lesson", bad, "1 to 64");
   }
   expect_refused("x_lesson", "\"" + std::string(65, 'a') + "\"", "1 to 64");

@@ -14,6 +14,7 @@ const Wire& Wires::of_route(RouteKind kind) const {
     case RouteKind::kEndpoint:
     case RouteKind::kAsyncReply:
     case RouteKind::kLessons:
+    case RouteKind::kExport:
       return semif_;
     case RouteKind::kDecisions:
       return decisions_;
