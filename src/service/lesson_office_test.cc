@@ -18,6 +18,12 @@ namespace fs = std::filesystem;
 using Keep = LessonOptions::Keep;
 
 class LessonOfficeTest : public ::testing::Test {
+ public:
+  ~LessonOfficeTest() override {
+    office_.reset();
+    fs::remove_all(folder_);
+  }
+
  protected:
   LessonOfficeTest() {
     std::string name = ::testing::TempDir() + "assay_office_XXXXXX";
@@ -28,11 +34,6 @@ class LessonOfficeTest : public ::testing::Test {
       return Value(text.substr(1, text.size() - 2));
     };
   }
-  ~LessonOfficeTest() override {
-    office_.reset();
-    fs::remove_all(folder_);
-  }
-
   // A server's start, after the end of the one before.
   LessonOffice& start() {
     if (office_) office_->drain(Decider::kNoLimit);

@@ -72,7 +72,7 @@ Result<std::uint64_t> count_bytes(Database& database) {
 }
 
 Result<std::uint64_t> trim_bytes(Database& database, std::uint64_t bytes_max) {
-  const Result<std::uint64_t> all = count_bytes(database);
+  Result<std::uint64_t> all = count_bytes(database);
   if (!all.ok() || *all <= bytes_max) return all;
   std::uint64_t left = *all;
   std::vector<std::int64_t> gone;
