@@ -114,8 +114,7 @@ PackedShape byte_shape(int columns, int depth) {
 }
 
 PackedShape word_shape(int columns, int depth) {
-  return {
-      .columns = columns, .depth = depth, .group = kWordGroup, .levels = kWeightLevels, .width = Width::kWord};
+  return {.columns = columns, .depth = depth, .group = kWordGroup, .levels = kWeightLevels, .width = Width::kWord};
 }
 
 double product(const Unit& unit, int threads, int repeats, int rows, const PackedShape& shape) {

@@ -1,9 +1,9 @@
 // One layer's matrix products with ggml's own code and with ours, in turns, for docs/kernels.md:
 // products_bench THREADS REPEATS WIDTH WIDE [TYPE...]
 //
-// A layer has four matrices [WIDTH, WIDTH], two [WIDTH, WIDE] and one [WIDE, WIDTH]; there are as many layers as make 96
-// MiB and more, so that weights come from memory. For each type (F16, BF16, F32, or any name of ggml's; all three floats
-// when none is named) and number of rows one JSON object a line: the fastest of REPEATS turns of each side in
+// A layer has four matrices [WIDTH, WIDTH], two [WIDTH, WIDE] and one [WIDE, WIDTH]; there are as many layers as make
+// 96 MiB and more, so that weights come from memory. For each type (F16, BF16, F32, or any name of ggml's; all three
+// floats when none is named) and number of rows one JSON object a line: the fastest of REPEATS turns of each side in
 // milliseconds, the median of their ratios, and its least and greatest.
 
 #include <ggml-alloc.h>
@@ -116,8 +116,7 @@ class Graph {
 };
 
 void set_threads(ggml_backend* backend, int threads) {
-  ggml_backend_reg_t registry =
-      ggml_backend_dev_backend_reg(ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU));
+  ggml_backend_reg_t registry = ggml_backend_dev_backend_reg(ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU));
   reinterpret_cast<ggml_backend_set_n_threads_t>(
       ggml_backend_reg_get_proc_address(registry, "ggml_backend_set_n_threads"))(backend, threads);
 }
@@ -171,8 +170,8 @@ int run(int argc, char** argv) {
   for (const ggml_type type : types) {
     if (type == GGML_TYPE_COUNT) return 2;
     Shape shape{.type = type, .width = std::atoi(argv[3]), .wide = std::atoi(argv[4])};
-    const std::size_t layer = static_cast<std::size_t>(4 * shape.width + 3 * shape.wide) *
-                              ggml_row_size(type, shape.width);
+    const std::size_t layer =
+        static_cast<std::size_t>(4 * shape.width + 3 * shape.wide) * ggml_row_size(type, shape.width);
     shape.layers = static_cast<int>(((std::size_t{96} << 20) + layer - 1) / layer);
     measure(shape, std::max(1, std::atoi(argv[1])), std::max(1, std::atoi(argv[2])));
   }

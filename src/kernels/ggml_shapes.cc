@@ -72,12 +72,13 @@ bool can_pack(const ggml_tensor& weights) {
       return false;
   }
   return weights.op == GGML_OP_NONE && weights.ne[0] % kDepthStep == 0 && weights.ne[0] > 0 &&
-         weights.ne[1] >= columns_min(weights.type) && weights.ne[2] == 1 && weights.ne[3] == 1 && ggml_is_contiguous(&weights);
+         weights.ne[1] >= columns_min(weights.type) && weights.ne[2] == 1 && weights.ne[3] == 1 &&
+         ggml_is_contiguous(&weights);
 }
 
 // Types with a scale for 32 weights: ggml rounds activations by 32 for them too, and their levels come out exactly,
-// since a multiple of each lies within int8. Floats become words. The others have finer scales inside of 256 weights, and activations
-// rounded by 256.
+// since a multiple of each lies within int8. Floats become words. The others have finer scales inside of 256 weights,
+// and activations rounded by 256.
 PackedShape shape_of(const ggml_tensor& weights) {
   PackedShape shape{.columns = weights.ne[1], .depth = static_cast<std::int32_t>(weights.ne[0])};
   std::int32_t group_max = 32;

@@ -12,8 +12,8 @@ namespace assay::kernels {
 // Counts changes of what is packed and how: files of packed weights that were made by another version are not read.
 inline constexpr int kPackVersion = 1;
 
-// Weights [K, N] that can be packed: two dimensions, a quantised type of those below or floats, K a multiple of 32, N at
-// least 16 (for F32 512: narrower ones are routers and gates, whose precision was kept on purpose and whose products
+// Weights [K, N] that can be packed: two dimensions, a quantised type of those below or floats, K a multiple of 32, N
+// at least 16 (for F32 512: narrower ones are routers and gates, whose precision was kept on purpose and whose products
 // cost nothing). Others stay with ggml.
 bool can_pack(const ggml_tensor& weights);
 PackedShape shape_of(const ggml_tensor& weights);

@@ -18,8 +18,8 @@ struct PackedShape {
   std::int32_t depth = 0;    // a multiple of group
   std::int32_t group = 0;
   // How weights become integers. Levels that the file's type has are met exactly by a multiple of their number.
-  std::int32_t levels = 127;  // what a group's largest magnitude becomes; with mins, what its whole range becomes
-  bool mins = false;          // each group has an offset: w = scale * q + min, q from -levels / 2 to levels / 2
+  std::int32_t levels = 127;   // what a group's largest magnitude becomes; with mins, what its whole range becomes
+  bool mins = false;           // each group has an offset: w = scale * q + min, q from -levels / 2 to levels / 2
   Width width = Width::kByte;  // words have groups of kWordGroup, kWeightLevels and no mins
 
   std::size_t value_bytes() const { return width == Width::kWord ? 2 : 1; }

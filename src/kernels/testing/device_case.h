@@ -83,7 +83,7 @@ inline Owned<ggml_backend> plain_backend() {
 
 // relu(w0 x) + w1 x: two products of the same rows with something between them.
 inline Floats compute(ggml_backend* backend, const Weights& weights, const Floats& x, std::int64_t rows,
-               std::int64_t planes = 1) {
+                      std::int64_t planes = 1) {
   const Owned<ggml_context> context = new_context();
   const std::int64_t depth = weights[0]->ne[0];
   ggml_tensor* const input = ggml_new_tensor_3d(context.get(), GGML_TYPE_F32, depth, rows / planes, planes);

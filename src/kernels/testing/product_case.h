@@ -64,12 +64,8 @@ inline Case word_case(std::int32_t rows, std::int32_t columns, std::int32_t dept
 class Product {
  public:
   Product(const Case& c, const Floats& weights, const Floats& rows) : case_(c), rows_(rows) {
-    shape_ = {.columns = c.columns,
-              .depth = c.depth,
-              .group = c.group,
-              .levels = c.levels,
-              .mins = c.mins,
-              .width = c.width};
+    shape_ = {
+        .columns = c.columns, .depth = c.depth, .group = c.group, .levels = c.levels, .mins = c.mins, .width = c.width};
     packed_memory_ = aligned(shape_.bytes());
     packed_ = PackedWeights::in(shape_, packed_memory_.get());
     for (std::int64_t panel = 0; panel < shape_.panels(); panel++) {
