@@ -83,13 +83,12 @@ TEST_F(DeviceTest, BytesAndWordsOfTheSameRowsDoNotMix) {
   const Weights words(GGML_TYPE_F16, 256, 64, 32);
   ASSERT_TRUE(pack_weights(2, {}).complete);
   const Floats x = random_floats(256 * 9, 33);
-  const auto run = [&](const ggml_tensor* first, const ggml_tensor* second) {
+  const auto run = [&](ggml_tensor* first, ggml_tensor* second) {
     const Owned<ggml_backend> backend = our_backend(2);
     const Owned<ggml_context> context = new_context();
     ggml_tensor* const input = ggml_new_tensor_2d(context.get(), GGML_TYPE_F32, 256, 9);
-    ggml_tensor* const sum =
-        ggml_concat(context.get(), ggml_mul_mat(context.get(), const_cast<ggml_tensor*>(first), input),
-                    ggml_mul_mat(context.get(), const_cast<ggml_tensor*>(second), input), 1);
+    ggml_tensor* const sum = ggml_concat(context.get(), ggml_mul_mat(context.get(), first, input),
+                                         ggml_mul_mat(context.get(), second, input), 1);
     ggml_cgraph* const graph = ggml_new_graph(context.get());
     ggml_build_forward_expand(graph, sum);
     const Owned<ggml_backend_buffer> buffer(ggml_backend_alloc_ctx_tensors(context.get(), backend.get()));
