@@ -73,7 +73,9 @@ TEST_F(DeviceTest, FloatsAreComputedCloseToTheExactSum) {
     EXPECT_LT(relative_difference(ours, wanted), 3e-4) << ggml_type_name(type);
     EXPECT_FALSE(same_bits(ours, before)) << ggml_type_name(type) << ": was it ours that computed?";
     EXPECT_TRUE(same_bits(compute(plain_backend().get(), weights, x, 33), before)) << ggml_type_name(type);
-    if (type == GGML_TYPE_BF16) EXPECT_LT(relative_difference(ours, wanted), relative_difference(before, wanted));
+    if (type == GGML_TYPE_BF16) {
+      EXPECT_LT(relative_difference(ours, wanted), relative_difference(before, wanted));
+    }
   }
 }
 

@@ -35,7 +35,7 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 struct Wanted {
   double exact = 0;
   double with_halves = 0;
-  double size = 0;  // of the terms: the root of the sum of their squares
+  double size = 0;  // what the sum would be like for weights of 0.05
 };
 
 float as_half(float x) {
@@ -47,10 +47,9 @@ float as_half(float x) {
 Wanted wanted(const float* row, const float* weights, std::int32_t depth) {
   Wanted out;
   for (std::int32_t k = 0; k < depth; k++) {
-    const double term = double{row[k]} * weights[k];
-    out.exact += term;
+    out.exact += double{row[k]} * weights[k];
     out.with_halves += double{as_half(row[k])} * weights[k];
-    out.size += term * term;
+    out.size += double{row[k]} * row[k] * 0.05 * 0.05;
   }
   out.size = std::sqrt(out.size);
   return out;
