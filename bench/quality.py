@@ -8,7 +8,7 @@ Q4_0 and Q8_0 are that model quantised anew, F16 and BF16 it rounded, so their d
 goal: ours at most a tenth more than llama.cpp's. F32 is the reference itself, so llama.cpp's row is zero. `own` is the default model's file itself: its weights are the reference's, so there is the noise of
 the arithmetic alone, without a goal. `KL` is the mean over rows of the divergence of the option distribution from the reference's, `flips` the
 rows with another first choice, `apart` the greatest difference of one probability. Files are made into build/quality once (1.5 GB).
---quick: easy rows only.
+--quick: easy rows only; --only chooses types.
 """
 
 import json
@@ -95,7 +95,8 @@ def run(bench):
     for path in readout.files_of(bench):
         with open(path, encoding="utf-8") as file:
             rows.extend(line.rstrip("\n") + "\n" for line in file)
-    models = {"own": _frame.MODEL} | {kind: model_as(kind) for kind in (*KINDS, "F32")}
+    kinds = [kind for kind in ("own", *KINDS, "F32") if kind in bench.only or not bench.only]
+    models = {kind: _frame.MODEL if kind == "own" else model_as(kind) for kind in kinds}
     for name in ("letters", "text"):
         bench.say(f"readout {name}, {len(rows)} rows, reference")
         reference = score(model_as("F32"), "off", name, rows)
