@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "kernels/attention.h"
-#include "kernels/testing/device_case.h"
+#include "kernels/testing/ggml_device_case.h"
 
 namespace assay::kernels {
 namespace {

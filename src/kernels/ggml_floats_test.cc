@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "kernels/ggml_device.h"
-#include "kernels/testing/device_case.h"
+#include "kernels/testing/ggml_device_case.h"
 
 // Weights in F16, BF16 and F32 on the device: 16-bit integers in the packed copies.
 
