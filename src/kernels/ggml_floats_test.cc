@@ -62,7 +62,7 @@ Floats exact_sums(const Weights& weights, const Floats& x, std::int64_t rows) {
 // 11 (F16) of them.
 TEST_F(DeviceTest, FloatsAreComputedCloseToTheExactSum) {
   for (const ggml_type type : kFloatTypes) {
-    const Weights weights(type, 512, 530, 1);
+    const Weights weights(type, 512, 100, 1);
     EXPECT_TRUE(is_ours(*weights[0])) << ggml_type_name(type);
     const Floats x = random_floats(512 * 33, 2);
     const Floats before = compute(plain_backend().get(), weights, x, 33);

@@ -11,7 +11,6 @@ namespace assay::kernels {
 namespace {
 
 constexpr std::int32_t kSliceMax = 512;  // 16 rows of it as floats lie in the innermost cache
-constexpr std::int64_t kFloatColumns = 512;
 
 // How much of the depth is unpacked at a time: whole groups and whole blocks of ggml's, or all of it.
 std::int32_t slice_of(const ggml_tensor& weights) {
@@ -45,8 +44,6 @@ ggml_to_float_t unpacker_of(ggml_type type) {
   return ours != nullptr ? ours : ggml_get_type_traits(type)->to_float;
 }
 
-std::int64_t columns_min(ggml_type type) { return type == GGML_TYPE_F32 ? kFloatColumns : kPanelColumns; }
-
 }  // namespace
 
 bool can_pack(const ggml_tensor& weights) {
@@ -72,8 +69,7 @@ bool can_pack(const ggml_tensor& weights) {
       return false;
   }
   return weights.op == GGML_OP_NONE && weights.ne[0] % kDepthStep == 0 && weights.ne[0] > 0 &&
-         weights.ne[1] >= columns_min(weights.type) && weights.ne[2] == 1 && weights.ne[3] == 1 &&
-         ggml_is_contiguous(&weights);
+         weights.ne[1] >= kPanelColumns && weights.ne[2] == 1 && weights.ne[3] == 1 && ggml_is_contiguous(&weights);
 }
 
 // Types with a scale for 32 weights: ggml rounds activations by 32 for them too, and their levels come out exactly,
