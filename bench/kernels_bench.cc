@@ -2,7 +2,7 @@
 //
 // One JSON object a line, for each unit that works here: its limit (one block of 8 rows by a piece of columns and 256
 // deep, which stays in the innermost cache, again and again on all threads), then whole products with weights that come
-// from memory as a model's do. `share` is of that limit. Best of REPEATS.
+// from memory as a model's do. `share` is of that limit. Best of REPEATS. The same for words, 16-bit integers.
 
 #include <algorithm>
 #include <atomic>
@@ -78,14 +78,53 @@ double limit(const Unit& unit, int threads, int repeats) {
   return operations / seconds(threads, repeats, work);
 }
 
-double product(const Unit& unit, int threads, int repeats, int rows, int columns, int depth) {
-  const PackedShape shape{.columns = columns, .depth = depth, .group = group_for(depth, kGroupMax)};
+double word_limit(const Unit& unit, int threads, int repeats) {
+  constexpr int kRows = 32;
+  constexpr int kGroups = 4;
+  constexpr int kDepth = kGroups * kWordGroup;
+  constexpr int kTimes = 20000;
+  const auto work = [&unit] {
+    const Memory a = filled(kRows * kDepth * sizeof(std::int16_t));
+    const Memory w = filled(4 * kDepth * kPanelColumns * sizeof(std::int16_t));
+    alignas(64) static thread_local float sums[kRows * 4 * kPanelColumns];
+    alignas(64) static thread_local float scales[kRows * kGroups * kPanelColumns];
+    const WordBlock block{.a = reinterpret_cast<std::int16_t*>(a.get()),
+                          .a_stride = kDepth,
+                          .a_scales = scales,
+                          .a_group_stride = kGroups,
+                          .w = reinterpret_cast<std::int16_t*>(w.get()),
+                          .w_stride = kDepth * kPanelColumns,
+                          .w_scales = scales,
+                          .w_scale_stride = kGroups * kPanelColumns,
+                          .sums = sums,
+                          .sums_stride = static_cast<std::size_t>(unit.panels_max) * kPanelColumns,
+                          .rows = kRows,
+                          .panels = unit.panels_max,
+                          .groups = kGroups,
+                          .first = true};
+    for (int i = 0; i < kTimes; i++) unit.multiply_words(block);
+  };
+  const double operations =
+      2.0 * kRows * unit.panels_max * kPanelColumns * kDepth * kTimes * static_cast<double>(threads);
+  return operations / seconds(threads, repeats, work);
+}
+
+PackedShape byte_shape(int columns, int depth) {
+  return {.columns = columns, .depth = depth, .group = group_for(depth, kGroupMax)};
+}
+
+PackedShape word_shape(int columns, int depth) {
+  return {.columns = columns, .depth = depth, .group = kWordGroup, .levels = kWeightLevels, .width = Width::kWord};
+}
+
+double product(const Unit& unit, int threads, int repeats, int rows, const PackedShape& shape) {
   const std::size_t one = (shape.bytes() + 63) / 64 * 64;
   const auto copies = std::max<std::size_t>(1, (std::size_t{96} << 20) / one);  // more than the caches hold
   const Memory memory = filled(one * copies);
-  const Memory a = filled(QuantisedRows::bytes(rows, depth, shape.group));
-  const QuantisedRows quantised = QuantisedRows::in(rows, depth, shape.group, a.get());
-  const auto out = std::make_unique<float[]>(static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns));
+  const Memory a = filled(QuantisedRows::bytes(rows, shape));
+  const QuantisedRows quantised = QuantisedRows::in(rows, shape, a.get());
+  const auto columns = static_cast<std::size_t>(shape.columns);
+  const auto out = std::make_unique<float[]>(static_cast<std::size_t>(rows) * columns);
   std::vector<std::atomic<std::int64_t>> next(copies);
   double best = 1e9;
   for (int r = 0; r < repeats; r++) {
@@ -95,27 +134,35 @@ double product(const Unit& unit, int threads, int repeats, int rows, int columns
                       for (std::size_t i = 0; i < copies; i++) {
                         const PackedWeights weights = PackedWeights::in(shape, memory.get() + one * i);
                         for (std::int64_t p = next[i]++; p < piece_count(unit, shape); p = next[i]++)
-                          multiply_piece(unit, weights, quantised, p, out.get(), static_cast<std::size_t>(columns));
+                          multiply_piece(unit, weights, quantised, p, out.get(), columns);
                       }
                       if (unit.end != nullptr) unit.end();
                     }));
   }
-  return 2.0 * rows * columns * depth * static_cast<double>(copies) / best;
+  return 2.0 * rows * static_cast<double>(columns) * shape.depth * static_cast<double>(copies) / best;
+}
+
+void measure_width(const Unit& unit, int threads, int repeats, Width width) {
+  const bool words = width == Width::kWord;
+  const char* const title = words ? "words, " : "";
+  const double most = words ? word_limit(unit, threads, repeats) : limit(unit, threads, repeats);
+  std::printf("{\"unit\": \"%s\", \"what\": \"%slimit\", \"tops\": %.3f}\n", unit.name, title, most / 1e12);
+  for (const auto& [columns, depth] : std::vector<std::pair<int, int>>{{1536, 576}, {3072, 1024}, {9728, 2560}}) {
+    for (const int rows : {32, 256}) {
+      const PackedShape shape = words ? word_shape(columns, depth) : byte_shape(columns, depth);
+      const double rate = product(unit, threads, repeats, rows, shape);
+      std::printf("{\"unit\": \"%s\", \"what\": \"%sM %d N %d K %d\", \"tops\": %.3f, \"share\": %.3f}\n", unit.name,
+                  title, rows, columns, depth, rate / 1e12, rate / most);
+      std::fflush(stdout);
+    }
+  }
 }
 
 void measure(int threads, int repeats) {
   for (const Unit* unit : usable_units()) {
     if (unit == &scalar_unit()) continue;
-    const double most = limit(*unit, threads, repeats);
-    std::printf("{\"unit\": \"%s\", \"what\": \"limit\", \"tops\": %.3f}\n", unit->name, most / 1e12);
-    for (const auto& [columns, depth] : std::vector<std::pair<int, int>>{{1536, 576}, {3072, 1024}, {9728, 2560}}) {
-      for (const int rows : {32, 256}) {
-        const double rate = product(*unit, threads, repeats, rows, columns, depth);
-        std::printf("{\"unit\": \"%s\", \"what\": \"M %d N %d K %d\", \"tops\": %.3f, \"share\": %.3f}\n", unit->name,
-                    rows, columns, depth, rate / 1e12, rate / most);
-        std::fflush(stdout);
-      }
-    }
+    measure_width(*unit, threads, repeats, Width::kByte);
+    measure_width(*unit, threads, repeats, Width::kWord);
   }
 }
 

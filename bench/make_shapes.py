@@ -7,6 +7,7 @@ Qwen's, from llama.cpp's tree; the seed is fixed, so every machine gets the same
 
   qwen3-0.6b     attention only, 28 layers, tensor types as llama.cpp's Q4_K_M mix
   qwen3-4b       the same with 36 wider layers; only when it is named
+  qwen3-0.6b-f16, qwen3-0.6b-bf16   the first with all matrices in half precision (1.2 GB each); only when they are named
   qwen3.5-0.8b   18 recurrent (gated delta net) and 6 attention layers, Q8_0, 248,320 tokens (the tree's list, filled up)
 """
 
@@ -18,6 +19,7 @@ FOLDER = os.path.join(ROOT, "build", "shapes")
 LLAMA = os.environ.get("ASSAY_LLAMA_DIR") or os.path.join(ROOT, "third_party", "llama.cpp")
 SEED = 20261129
 FILES = {"qwen3-0.6b": "random-qwen3-0.6b.Q4_K_M.gguf", "qwen3-4b": "random-qwen3-4b.Q4_K_M.gguf",
+         "qwen3-0.6b-f16": "random-qwen3-0.6b.F16.gguf", "qwen3-0.6b-bf16": "random-qwen3-0.6b.BF16.gguf",
          "qwen3.5-0.8b": "random-qwen3.5-0.8b.Q8_0.gguf"}
 
 
@@ -70,10 +72,21 @@ class Shape:
         self.plain(name, self.numpy.ones(count))
 
     def matrix(self, name, rows, columns, kind):
+        if kind in ("F16", "BF16"):
+            self._halves(name, rows, columns, kind)
+            return
         draw, block, size = {"Q4_K": (self._q4_k, 256, 144), "Q6_K": (self._q6_k, 256, 210), "Q8_0": (self._q8_0, 32, 34)}[kind]
         blocks = self.random.integers(0, 256, size=(rows * columns // block, size), dtype=self.numpy.uint8)
         draw(blocks, columns ** -0.5)
         self.writer.add_tensor(name, blocks.reshape(rows, -1), raw_dtype=self.gguf.GGMLQuantizationType[kind])
+
+    def _halves(self, name, rows, columns, kind):
+        floats = self.random.standard_normal((rows, columns), dtype=self.numpy.float32) * self.numpy.float32(columns ** -0.5)
+        if kind == "F16":
+            self.writer.add_tensor(name, floats.astype(self.numpy.float16))
+        else:  # the upper half of each float
+            halves = (floats.view(self.numpy.uint32) >> 16).astype(self.numpy.uint16)
+            self.writer.add_tensor(name, halves.view(self.numpy.uint8), raw_dtype=self.gguf.GGMLQuantizationType.BF16)
 
     def _half(self, number):
         return self.numpy.array([number], dtype=self.numpy.float16).view(self.numpy.uint8)
@@ -100,15 +113,16 @@ class Shape:
         self.writer.close()
 
 
-def make_qwen3(path, width=1024, layers=28, wide=3072, heads=16, shared_heads=8, head=128):
+def make_qwen3(path, width=1024, layers=28, wide=3072, heads=16, shared_heads=8, head=128, kind=None):
+    """`kind`: of all matrices, instead of the mix."""
     shape = Shape(path, "qwen3", "ggml-vocab-qwen2.gguf", "Qwen-Qwen3-0.6B.jinja")
     shape.numbers(context_length=40960, embedding_length=width, block_count=layers, feed_forward_length=wide,
                   attention__head_count=heads, attention__head_count_kv=shared_heads, attention__key_length=head,
                   attention__value_length=head)
     shape.writer.add_rope_freq_base(1e6)
     shape.writer.add_layer_norm_rms_eps(1e-6)
-    shape.writer.add_file_type(15)  # mostly Q4_K_M
-    shape.matrix("token_embd.weight", shape.tokens, width, "Q6_K")
+    shape.writer.add_file_type({"F16": 1, "BF16": 32}.get(kind, 15))  # 15: mostly Q4_K_M
+    shape.matrix("token_embd.weight", shape.tokens, width, kind or "Q6_K")
     shape.ones("output_norm.weight", width)
     for layer in range(layers):
         at = f"blk.{layer}."
@@ -116,13 +130,13 @@ def make_qwen3(path, width=1024, layers=28, wide=3072, heads=16, shared_heads=8,
         finer = layer < layers // 8 or layer >= 7 * layers // 8 or (layer - layers // 8) % 3 == 2
         for name, count in (("attn_norm", width), ("ffn_norm", width), ("attn_q_norm", head), ("attn_k_norm", head)):
             shape.ones(f"{at}{name}.weight", count)
-        shape.matrix(at + "attn_q.weight", heads * head, width, "Q4_K")
-        shape.matrix(at + "attn_k.weight", shared_heads * head, width, "Q4_K")
-        shape.matrix(at + "attn_v.weight", shared_heads * head, width, "Q6_K" if finer else "Q4_K")
-        shape.matrix(at + "attn_output.weight", width, heads * head, "Q4_K")
-        shape.matrix(at + "ffn_gate.weight", wide, width, "Q4_K")
-        shape.matrix(at + "ffn_up.weight", wide, width, "Q4_K")
-        shape.matrix(at + "ffn_down.weight", width, wide, "Q6_K" if finer else "Q4_K")
+        shape.matrix(at + "attn_q.weight", heads * head, width, kind or "Q4_K")
+        shape.matrix(at + "attn_k.weight", shared_heads * head, width, kind or "Q4_K")
+        shape.matrix(at + "attn_v.weight", shared_heads * head, width, kind or ("Q6_K" if finer else "Q4_K"))
+        shape.matrix(at + "attn_output.weight", width, heads * head, kind or "Q4_K")
+        shape.matrix(at + "ffn_gate.weight", wide, width, kind or "Q4_K")
+        shape.matrix(at + "ffn_up.weight", wide, width, kind or "Q4_K")
+        shape.matrix(at + "ffn_down.weight", width, wide, kind or ("Q6_K" if finer else "Q4_K"))
     shape.close()
 
 
@@ -178,8 +192,17 @@ def make_qwen3_4b(path):
     make_qwen3(path, width=2560, layers=36, wide=9728, heads=32)
 
 
-MAKERS = {"qwen3-0.6b": make_qwen3, "qwen3-4b": make_qwen3_4b, "qwen3.5-0.8b": make_qwen35}
-LARGE = ("qwen3-4b",)  # made only when it is named
+def make_qwen3_f16(path):
+    make_qwen3(path, kind="F16")
+
+
+def make_qwen3_bf16(path):
+    make_qwen3(path, kind="BF16")
+
+
+MAKERS = {"qwen3-0.6b": make_qwen3, "qwen3-4b": make_qwen3_4b, "qwen3-0.6b-f16": make_qwen3_f16,
+          "qwen3-0.6b-bf16": make_qwen3_bf16, "qwen3.5-0.8b": make_qwen35}
+LARGE = ("qwen3-4b", "qwen3-0.6b-f16", "qwen3-0.6b-bf16")  # made only when it is named
 
 
 def make(name):

@@ -5,7 +5,8 @@
   unit              what the arithmetic unit itself gives, by a product that stays in the caches, and a whole one
 
 Sizes 32, 64, 256 and 1,024. Models: default; gemma (ASSAY_BENCH_GEMMA names a gemma-3-270m Q4_K_M file, else left out); qwen3-0.6b
-and qwen3-4b, random weights (the 4B file, 2.5 GB, is made when it is named by --only or ASSAY_BENCH_MODELS). --only chooses models;
+and qwen3-4b, random weights (the 4B file, 2.5 GB, is made when it is named by --only or ASSAY_BENCH_MODELS; so are qwen3-0.6b-f16,
+qwen3-0.6b-bf16 and the default model's weights as default-f16, default-bf16, default-f32). --only chooses models;
 --quick: the default model, fewer repetitions. ik_llama.cpp is built by bench/build_ik.py; without it its columns are left out.
 Sides take turns: A B A B in one run, on all usable cores. Shapes are looked for in ASSAY_BENCH_SHAPES too.
 """
@@ -17,12 +18,14 @@ import tempfile
 
 import build_ik
 import make_shapes
+import quality
 
 import _frame
 
 PROGRAM = os.path.join(os.path.dirname(_frame.BINARY), "prefill_tokens")
 UNIT_PROGRAM = os.path.join(os.path.dirname(_frame.BINARY), "kernels_bench")
 SIZES = (32, 64, 256, 1024)
+FLOATS = {"default-f16": "F16", "default-bf16": "BF16", "default-f32": "F32"}
 # Ours over llama.cpp's at these sizes on a machine with AVX-512 VNNI.
 GOALS = {("default", 256): 4.5, ("qwen3-0.6b", 256): 1.9, ("qwen3-0.6b", 1024): 2.0, ("qwen3-4b", 256): 2.1}
 
@@ -43,9 +46,11 @@ def path_of(bench, name):
         return _frame.MODEL
     if name == "gemma":
         return os.environ.get("ASSAY_BENCH_GEMMA")
+    if name in FLOATS:
+        return quality.model_as(FLOATS[name])
     file = make_shapes.FILES.get(name)
     if file is None:
-        raise RuntimeError(f"no model {name!r}; there are default, gemma, {', '.join(make_shapes.FILES)}")
+        raise RuntimeError(f"no model {name!r}; there are default, gemma, {', '.join([*FLOATS, *make_shapes.FILES])}")
     other = os.path.join(os.environ.get("ASSAY_BENCH_SHAPES", ""), file)
     if os.path.exists(other):
         return other

@@ -4,11 +4,11 @@
   TYPE, READOUT, packed                the same for kernels of our own
 
 The reference is the default model with its weights written out as F32, computed by llama.cpp without quantised activations. TYPE
-Q4_0 and Q8_0 are that model quantised anew, so their distance is what a quantised model has from its original; goal: ours at most a
-tenth more than llama.cpp's. `own` is the default model's file itself: its weights are the reference's, so there is the noise of
+Q4_0 and Q8_0 are that model quantised anew, F16 and BF16 it rounded, so their distance is what such a model has from its original;
+goal: ours at most a tenth more than llama.cpp's. F32 is the reference itself, so llama.cpp's row is zero. `own` is the default model's file itself: its weights are the reference's, so there is the noise of
 the arithmetic alone, without a goal. `KL` is the mean over rows of the divergence of the option distribution from the reference's, `flips` the
-rows with another first choice, `apart` the greatest difference of one probability. Files are made into build/quality once (0.9 GB).
---quick: easy rows only.
+rows with another first choice, `apart` the greatest difference of one probability. Files are made into build/quality once (1.5 GB).
+--quick: easy rows only; --only chooses types.
 """
 
 import json
@@ -21,6 +21,7 @@ import readout
 import _frame
 
 FOLDER = os.path.join(_frame.ROOT, "build", "quality")
+KINDS = ("Q4_0", "Q8_0", "F16", "BF16")  # that have a goal
 SIDES = (("llama.cpp's kernels", "off"), ("packed", "on"))
 
 
@@ -94,23 +95,24 @@ def run(bench):
     for path in readout.files_of(bench):
         with open(path, encoding="utf-8") as file:
             rows.extend(line.rstrip("\n") + "\n" for line in file)
-    models = {"own": _frame.MODEL, "Q4_0": model_as("Q4_0"), "Q8_0": model_as("Q8_0")}
+    kinds = [kind for kind in ("own", *KINDS, "F32") if kind in bench.only or not bench.only]
+    models = {kind: _frame.MODEL if kind == "own" else model_as(kind) for kind in kinds}
     for name in ("letters", "text"):
         bench.say(f"readout {name}, {len(rows)} rows, reference")
         reference = score(model_as("F32"), "off", name, rows)
         for kind, model in models.items():
             bench.say(f"readout {name}, {kind}")
-            compare_kernels(bench, f"{kind}, {name}", model, name, rows, reference)
+            compare_kernels(bench, kind, model, name, rows, reference)
 
 
-def compare_kernels(bench, title, model, readout_name, rows, reference):
+def compare_kernels(bench, kind, model, readout_name, rows, reference):
     mean = {}
     for side, packing in SIDES:
         divergences, flips, apart, right = compare(reference, score(model, packing, readout_name, rows))
         kl = _frame.numbers(divergences, "nats")
         mean[packing] = kl["mean"]
-        if packing == "on" and model != _frame.MODEL:
+        if packing == "on" and kind in KINDS:
             kl.update(goal="at most 1.1 times llama.cpp's", reached=mean["on"] <= 1.1 * mean["off"])
-        bench.row(f"{title}, {side}", {"KL": kl, "flips": _frame.numbers([flips], "", of=len(rows)),
+        bench.row(f"{kind}, {readout_name}, {side}", {"KL": kl, "flips": _frame.numbers([flips], "", of=len(rows)),
                                        "apart": _frame.numbers([apart], ""),
                                        "right": _frame.numbers([right], "", of=len(rows))}, [f"--pack {packing}"], model)

@@ -8,6 +8,7 @@
 #include <immintrin.h>
 
 #include "kernels/amx_tiles.h"
+#include "kernels/avx512_words.h"
 #include "kernels/cpu_features.h"
 
 namespace assay::kernels {
@@ -69,8 +70,15 @@ void quantise(const float* x, std::int32_t depth, std::int32_t group, std::int8_
   avx512_vnni_unit()->quantise(x, depth, group, values, scales, offsets);
 }
 
-constexpr Unit kUnit{
-    .name = "amx-int8", .panels_max = 2, .quantise = quantise, .multiply = multiply, .begin = begin, .end = end};
+// Tiles have no products of 16-bit integers, so words are AVX-512's.
+constexpr Unit kUnit{.name = "amx-int8",
+                     .panels_max = 2,
+                     .quantise = quantise,
+                     .multiply = multiply,
+                     .quantise_words = avx512_quantise_words,
+                     .multiply_words = avx512_multiply_words,
+                     .begin = begin,
+                     .end = end};
 
 }  // namespace
 

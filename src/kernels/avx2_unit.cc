@@ -5,6 +5,7 @@
 #if defined(__AVX2__) && defined(__FMA__)
 
 #include "kernels/avx2_tiles.h"
+#include "kernels/avx2_word_tiles.h"
 #include "kernels/cpu_features.h"
 
 namespace assay::kernels {
@@ -28,7 +29,18 @@ struct SignedDots {
   }
 };
 
-constexpr Unit kUnit{.name = "avx2", .panels_max = 2, .quantise = quantise, .multiply = multiply<SignedDots>};
+struct WordDots {
+  static void add(__m256i& sums, __m256i weights, __m256i values) {
+    sums = _mm256_add_epi32(sums, _mm256_madd_epi16(weights, values));
+  }
+};
+
+constexpr Unit kUnit{.name = "avx2",
+                     .panels_max = 2,
+                     .quantise = quantise,
+                     .multiply = multiply<SignedDots>,
+                     .quantise_words = quantise_words,
+                     .multiply_words = multiply_words<WordDots>};
 
 }  // namespace
 

@@ -8,6 +8,7 @@
 
 #include <immintrin.h>
 
+#include "kernels/avx512_words.h"
 #include "kernels/cpu_features.h"
 
 namespace assay::kernels {
@@ -236,7 +237,12 @@ void quantise(const float* x, std::int32_t depth, std::int32_t group, std::int8_
   }
 }
 
-constexpr Unit kUnit{.name = "avx512-vnni", .panels_max = 3, .quantise = quantise, .multiply = multiply};
+constexpr Unit kUnit{.name = "avx512-vnni",
+                     .panels_max = 3,
+                     .quantise = quantise,
+                     .multiply = multiply,
+                     .quantise_words = avx512_quantise_words,
+                     .multiply_words = avx512_multiply_words};
 
 }  // namespace
 

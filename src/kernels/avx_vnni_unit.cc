@@ -5,6 +5,7 @@
 #if defined(__AVX2__) && defined(__AVXVNNI__)
 
 #include "kernels/avx2_tiles.h"
+#include "kernels/avx2_word_tiles.h"
 #include "kernels/cpu_features.h"
 
 namespace assay::kernels {
@@ -19,7 +20,18 @@ struct UnsignedDots {
   }
 };
 
-constexpr Unit kUnit{.name = "avx-vnni", .panels_max = 2, .quantise = quantise, .multiply = multiply<UnsignedDots>};
+struct WordDots {
+  static void add(__m256i& sums, __m256i weights, __m256i values) {
+    __asm__("%{vex%} vpdpwssd %2, %1, %0" : "+x"(sums) : "x"(weights), "x"(values));
+  }
+};
+
+constexpr Unit kUnit{.name = "avx-vnni",
+                     .panels_max = 2,
+                     .quantise = quantise,
+                     .multiply = multiply<UnsignedDots>,
+                     .quantise_words = quantise_words,
+                     .multiply_words = multiply_words<WordDots>};
 
 }  // namespace
 

@@ -109,10 +109,18 @@ void quantise(const float* x, std::int32_t depth, std::int32_t group, std::int8_
   scalar_unit().quantise(x, depth, group, values, scales, offsets);
 }
 
+void quantise_words(const float* x, std::int32_t depth, std::int16_t* values, float* scales) {
+  scalar_unit().quantise_words(x, depth, values, scales);
+}
+
+void multiply_words(const WordBlock& block) { scalar_unit().multiply_words(block); }
+
 constexpr Unit kUnit{.name = "amx-int8-emulated",
                      .panels_max = 2,
                      .quantise = quantise,
                      .multiply = multiply,
+                     .quantise_words = quantise_words,
+                     .multiply_words = multiply_words,
                      .begin = begin,
                      .end = end};
 

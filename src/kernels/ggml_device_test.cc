@@ -6,128 +6,32 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <memory>
-#include <mutex>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "kernels/attention.h"
+#include "kernels/testing/ggml_device_case.h"
 
 namespace assay::kernels {
 namespace {
 
-struct Deleters {
-  void operator()(ggml_context* context) const { ggml_free(context); }
-  void operator()(ggml_backend* backend) const { ggml_backend_free(backend); }
-  void operator()(ggml_backend_buffer* buffer) const { ggml_backend_buffer_free(buffer); }
-};
-template <typename T>
-using Owned = std::unique_ptr<T, Deleters>;
-
-using Floats = std::vector<float>;
 namespace fs = std::filesystem;
-
-Floats random_floats(std::int64_t count, std::uint32_t seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal(0, 1);
-  Floats out(static_cast<std::size_t>(count));
-  for (float& x : out) x = normal(random);
-  return out;
-}
-
-Owned<ggml_context> new_context() {
-  return Owned<ggml_context>(ggml_init({.mem_size = 1 << 20, .mem_buffer = nullptr, .no_alloc = true}));
-}
-
-// Two matrices in one of our buffers, as llama.cpp would place them.
-class Weights {
- public:
-  Weights(ggml_type type, std::int64_t depth, std::int64_t columns, std::uint32_t seed) : context_(new_context()) {
-    for (ggml_tensor*& tensor : tensors_) tensor = ggml_new_tensor_2d(context_.get(), type, depth, columns);
-    ggml_backend_dev_t device = ggml_backend_dev_by_name("Assay");
-    buffer_.reset(ggml_backend_alloc_ctx_tensors_from_buft(context_.get(), ggml_backend_dev_buffer_type(device)));
-    ggml_backend_buffer_set_usage(buffer_.get(), GGML_BACKEND_BUFFER_USAGE_WEIGHTS);
-    set(0, seed);
-    set(1, seed + 1);
-  }
-  void set(std::size_t which, std::uint32_t seed) {
-    ggml_tensor* const tensor = tensors_[which];
-    const Floats floats = random_floats(ggml_nelements(tensor), seed);
-    std::vector<std::byte> bytes(ggml_nbytes(tensor));
-    const Floats importance(static_cast<std::size_t>(tensor->ne[0]), 1.0F);
-    ggml_quantize_chunk(tensor->type, floats.data(), bytes.data(), 0, tensor->ne[1], tensor->ne[0], importance.data());
-    ggml_backend_tensor_set(tensor, bytes.data(), 0, bytes.size());
-  }
-  ggml_tensor* operator[](std::size_t which) const { return tensors_[which]; }
-
- private:
-  Owned<ggml_context> context_;
-  Owned<ggml_backend_buffer> buffer_;
-  ggml_tensor* tensors_[2] = {};
-};
-
-Owned<ggml_backend> our_backend(int threads) {
-  Owned<ggml_backend> backend(ggml_backend_dev_init(ggml_backend_dev_by_name("Assay"), nullptr));
-  // As llama.cpp does it: the CPU's code may be a module.
-  ggml_backend_reg_t registry = ggml_backend_dev_backend_reg(ggml_backend_get_device(backend.get()));
-  reinterpret_cast<ggml_backend_set_n_threads_t>(
-      ggml_backend_reg_get_proc_address(registry, "ggml_backend_set_n_threads"))(backend.get(), threads);
-  return backend;
-}
-
-Owned<ggml_backend> plain_backend() {
-  return Owned<ggml_backend>(ggml_backend_init_by_type(GGML_BACKEND_DEVICE_TYPE_CPU, nullptr));
-}
-
-// relu(w0 x) + w1 x: two products of the same rows with something between them.
-Floats compute(ggml_backend* backend, const Weights& weights, const Floats& x, std::int64_t rows,
-               std::int64_t planes = 1) {
-  const Owned<ggml_context> context = new_context();
-  const std::int64_t depth = weights[0]->ne[0];
-  ggml_tensor* const input = ggml_new_tensor_3d(context.get(), GGML_TYPE_F32, depth, rows / planes, planes);
-  ggml_tensor* const first = ggml_relu(context.get(), ggml_mul_mat(context.get(), weights[0], input));
-  ggml_tensor* const sum = ggml_add(context.get(), first, ggml_mul_mat(context.get(), weights[1], input));
-  ggml_cgraph* const graph = ggml_new_graph(context.get());
-  ggml_build_forward_expand(graph, sum);
-  const Owned<ggml_backend_buffer> buffer(ggml_backend_alloc_ctx_tensors(context.get(), backend));
-  ggml_backend_tensor_set(input, x.data(), 0, ggml_nbytes(input));
-  EXPECT_EQ(ggml_backend_graph_compute(backend, graph), GGML_STATUS_SUCCESS);
-  Floats out(static_cast<std::size_t>(ggml_nelements(sum)));
-  ggml_backend_tensor_get(sum, out.data(), 0, ggml_nbytes(sum));
-  return out;
-}
-
-bool same_bits(const Floats& a, const Floats& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
-}
-
-double relative_difference(const Floats& a, const Floats& b) {
-  double difference = 0;
-  double size = 0;
-  for (std::size_t i = 0; i < a.size(); i++) {
-    difference += (double{a[i]} - b[i]) * (double{a[i]} - b[i]);
-    size += double{b[i]} * b[i];
-  }
-  return std::sqrt(difference / size);
-}
-
-class DeviceTest : public testing::Test {
- protected:
-  void SetUp() override {
-    if (!device_is_worth_it()) GTEST_SKIP() << "only the scalar unit works here, so there is no device";
-    static std::once_flag once;
-    std::call_once(once, [] { ggml_backend_load_all(); });
-    use_kernels(PackMode::kOn);
-  }
-  void TearDown() override { use_kernels(PackMode::kOff); }
-};
+using testing::compute;
+using testing::DeviceTest;
+using testing::Floats;
+using testing::new_context;
+using testing::our_backend;
+using testing::Owned;
+using testing::plain_backend;
+using testing::random_floats;
+using testing::relative_difference;
+using testing::same_bits;
+using testing::Weights;
 
 const std::vector<ggml_type> kTypes = {
     GGML_TYPE_Q4_0, GGML_TYPE_Q4_1, GGML_TYPE_Q5_0, GGML_TYPE_Q5_1,   GGML_TYPE_Q8_0,   GGML_TYPE_Q2_K, GGML_TYPE_Q3_K,
@@ -151,7 +55,8 @@ TEST_F(DeviceTest, EachTypeIsComputedCloseToItsOwnValues) {
 }
 
 TEST_F(DeviceTest, PackedOnceOrInEachProductIsTheSame) {
-  for (const ggml_type type : {GGML_TYPE_Q4_1, GGML_TYPE_Q8_0, GGML_TYPE_Q6_K}) {
+  for (const ggml_type type :
+       {GGML_TYPE_Q4_1, GGML_TYPE_Q8_0, GGML_TYPE_Q6_K, GGML_TYPE_F16, GGML_TYPE_BF16, GGML_TYPE_F32}) {
     const Weights weights(type, 768, 117, 3);
     const Floats x = random_floats(768 * 9, 4);
     const Floats in_panels = compute(our_backend(2).get(), weights, x, 9);
@@ -236,17 +141,19 @@ TEST_F(DeviceTest, ACacheThatIsDamagedOrCannotBeWrittenChangesNoBits) {
 }
 
 TEST_F(DeviceTest, RowsAreTheSameAloneInPlanesAndWithAnyThreads) {
-  const Weights weights(GGML_TYPE_Q4_K, 512, 200, 5);
-  ASSERT_TRUE(pack_weights(2, {}).complete);
-  const Floats x = random_floats(512 * 24, 6);
-  const Floats together = compute(our_backend(2).get(), weights, x, 24);
-  EXPECT_TRUE(same_bits(compute(our_backend(1).get(), weights, x, 24), together));
-  EXPECT_TRUE(same_bits(compute(our_backend(3).get(), weights, x, 24), together));
-  EXPECT_TRUE(same_bits(compute(our_backend(2).get(), weights, x, 24, 4), together));
-  for (const std::int64_t row : {0, 7, 23}) {
-    const Floats alone =
-        compute(our_backend(2).get(), weights, Floats(x.begin() + row * 512, x.begin() + row * 512 + 512), 1);
-    EXPECT_TRUE(same_bits(alone, Floats(together.begin() + row * 200, together.begin() + row * 200 + 200))) << row;
+  for (const ggml_type type : {GGML_TYPE_Q4_K, GGML_TYPE_F16, GGML_TYPE_BF16}) {
+    const Weights weights(type, 512, 200, 5);
+    ASSERT_TRUE(pack_weights(2, {}).complete);
+    const Floats x = random_floats(512 * 24, 6);
+    const Floats together = compute(our_backend(2).get(), weights, x, 24);
+    EXPECT_TRUE(same_bits(compute(our_backend(1).get(), weights, x, 24), together));
+    EXPECT_TRUE(same_bits(compute(our_backend(3).get(), weights, x, 24), together));
+    EXPECT_TRUE(same_bits(compute(our_backend(2).get(), weights, x, 24, 4), together));
+    for (const std::int64_t row : {0, 7, 23}) {
+      const Floats alone =
+          compute(our_backend(2).get(), weights, Floats(x.begin() + row * 512, x.begin() + row * 512 + 512), 1);
+      EXPECT_TRUE(same_bits(alone, Floats(together.begin() + row * 200, together.begin() + row * 200 + 200))) << row;
+    }
   }
 }
 
@@ -281,8 +188,10 @@ TEST_F(DeviceTest, WhatItCannotPackItLeaves) {
   EXPECT_TRUE(can_pack(tensor(GGML_TYPE_Q4_0, 32, 16, 1)));
   EXPECT_FALSE(can_pack(tensor(GGML_TYPE_Q4_0, 32, 15, 1)));
   EXPECT_FALSE(can_pack(tensor(GGML_TYPE_Q4_0, 32, 16, 2)));  // experts
-  EXPECT_FALSE(can_pack(tensor(GGML_TYPE_F32, 32, 16, 1)));
-  EXPECT_FALSE(can_pack(tensor(GGML_TYPE_F16, 32, 16, 1)));
+  EXPECT_TRUE(can_pack(tensor(GGML_TYPE_F16, 32, 16, 1)));
+  EXPECT_TRUE(can_pack(tensor(GGML_TYPE_BF16, 32, 16, 1)));
+  EXPECT_TRUE(can_pack(tensor(GGML_TYPE_F32, 32, 16, 1)));
+  EXPECT_FALSE(can_pack(tensor(GGML_TYPE_F16, 48, 16, 1)));
   EXPECT_FALSE(can_pack(tensor(GGML_TYPE_IQ2_XXS, 256, 16, 1)));
 }
 
@@ -294,6 +203,9 @@ TEST_F(DeviceTest, TotalsFollowTheBuffers) {
     EXPECT_EQ(unpacked_totals().packed_bytes, 2u * (256 * 64 + 64 * 8 * 4));
     ASSERT_TRUE(pack_weights(2, {}).complete);
     EXPECT_EQ(packed_totals().tensors, before.tensors + 2);
+    const Weights words(GGML_TYPE_F16, 256, 64, 11);
+    EXPECT_EQ(unpacked_totals().plain_bytes, 2U * 256 * 64 * 2);
+    EXPECT_EQ(unpacked_totals().packed_bytes, 2U * (256 * 64 * 2 + 64 * 8 * 4));
   }
   EXPECT_EQ(packed_totals().tensors, before.tensors);
 }

@@ -112,7 +112,7 @@ class Rewriter {
   bool add_product(ggml_tensor* node) {
     const ggml_tensor& weights = *node->src[0];
     const PackedShape shape = shape_of(weights);
-    if (quantised_x_ != node->src[1] || quantised_.group != shape.group) {
+    if (quantised_x_ != node->src[1] || quantised_.group != shape.group || quantised_.width != shape.width) {
       if (!add_quantising(node->src[1], shape)) return false;
     }
     ProductTask& task = product_tasks_.emplace_back();
@@ -126,7 +126,7 @@ class Rewriter {
 
   bool add_quantising(const ggml_tensor* x, const PackedShape& shape) {
     const std::int64_t rows = ggml_nrows(x);
-    const std::size_t bytes = QuantisedRows::bytes(rows, shape.depth, shape.group);
+    const std::size_t bytes = QuantisedRows::bytes(rows, shape);
     if (bytes > rows_bytes_) {
       // Tasks of this graph point into the old memory, so it stays until the next graph.
       old_memory_.push_back(std::move(rows_memory_));
@@ -137,7 +137,7 @@ class Rewriter {
         return false;
       }
     }
-    quantised_ = QuantisedRows::in(rows, shape.depth, shape.group, rows_memory_.get());
+    quantised_ = QuantisedRows::in(rows, shape, rows_memory_.get());
     quantised_x_ = x;
     QuantiseTask& task = quantise_tasks_.emplace_back();
     task = {.x = x, .rows = quantised_};

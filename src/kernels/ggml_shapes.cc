@@ -3,6 +3,7 @@
 #include <ggml.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "kernels/unpack_rows.h"
 
@@ -23,13 +24,22 @@ UnpackRow fastest_unpack(UnpackKind kind) {
   return wide != nullptr ? wide : avx2_unpack(kind);
 }
 
+void copy_floats(const void* from, float* to, std::int64_t count) {
+  std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(float));
+}
+
 ggml_to_float_t unpacker_of(ggml_type type) {
   static const UnpackRow kQ4K = fastest_unpack(UnpackKind::kQ4K);
   static const UnpackRow kQ5K = fastest_unpack(UnpackKind::kQ5K);
   static const UnpackRow kQ6K = fastest_unpack(UnpackKind::kQ6K);
+  static const UnpackRow kF16 = fastest_unpack(UnpackKind::kF16);
+  static const UnpackRow kBf16 = fastest_unpack(UnpackKind::kBf16);
   const UnpackRow ours = type == GGML_TYPE_Q4_K   ? kQ4K
                          : type == GGML_TYPE_Q5_K ? kQ5K
                          : type == GGML_TYPE_Q6_K ? kQ6K
+                         : type == GGML_TYPE_F16  ? kF16
+                         : type == GGML_TYPE_BF16 ? kBf16
+                         : type == GGML_TYPE_F32  ? copy_floats
                                                   : nullptr;
   return ours != nullptr ? ours : ggml_get_type_traits(type)->to_float;
 }
@@ -51,6 +61,9 @@ bool can_pack(const ggml_tensor& weights) {
     case GGML_TYPE_IQ4_NL:
     case GGML_TYPE_IQ4_XS:
     case GGML_TYPE_MXFP4:
+    case GGML_TYPE_F32:
+    case GGML_TYPE_F16:
+    case GGML_TYPE_BF16:
       break;
     default:
       return false;
@@ -60,8 +73,8 @@ bool can_pack(const ggml_tensor& weights) {
 }
 
 // Types with a scale for 32 weights: ggml rounds activations by 32 for them too, and their levels come out exactly,
-// since a multiple of each lies within int8. The others have finer scales inside of 256 weights, and activations
-// rounded by 256.
+// since a multiple of each lies within int8. Floats become words. The others have finer scales inside of 256 weights,
+// and activations rounded by 256.
 PackedShape shape_of(const ggml_tensor& weights) {
   PackedShape shape{.columns = weights.ne[1], .depth = static_cast<std::int32_t>(weights.ne[0])};
   std::int32_t group_max = 32;
@@ -83,6 +96,13 @@ PackedShape shape_of(const ggml_tensor& weights) {
       break;
     case GGML_TYPE_Q8_0:
     case GGML_TYPE_IQ4_NL:
+      break;
+    case GGML_TYPE_F32:
+    case GGML_TYPE_F16:
+    case GGML_TYPE_BF16:
+      shape.width = Width::kWord;
+      shape.levels = kWeightLevels;
+      group_max = kWordGroup;
       break;
     default:
       group_max = kGroupMax;

@@ -12,8 +12,8 @@ namespace assay::kernels {
 // Counts changes of what is packed and how: files of packed weights that were made by another version are not read.
 inline constexpr int kPackVersion = 1;
 
-// Weights [K, N] that can be packed: two dimensions, a type of at most 8 bits, K a multiple of 32. Others stay with
-// ggml.
+// Weights [K, N] that can be packed: two dimensions, floats or a quantised type of those in docs/kernels.md, K a
+// multiple of 32, N at least 16. Others stay with ggml.
 bool can_pack(const ggml_tensor& weights);
 PackedShape shape_of(const ggml_tensor& weights);
 // `panels` panels of the weights, from `panel` on, into those of `into` from `into_panel` on. `floats`: room for

@@ -26,12 +26,14 @@ std::vector<std::byte> random_blocks(ggml_type type, std::uint32_t seed) {
   std::vector<std::byte> blocks(ggml_row_size(type, kCount));
   for (std::byte& byte : blocks) byte = static_cast<std::byte>(random());
   const std::size_t block = ggml_type_size(type);
+  const std::uint16_t exponent = type == GGML_TYPE_BF16 ? 0x7f80U : 0x7c00U;
   for (std::size_t at = 0; at < blocks.size(); at += block) {
-    for (const std::size_t place :
-         type == GGML_TYPE_Q6_K ? std::vector<std::size_t>{block - 2} : std::vector<std::size_t>{0, 2}) {
+    for (const std::size_t place : type == GGML_TYPE_Q6_K ? std::vector<std::size_t>{block - 2}
+                                   : block == 2           ? std::vector<std::size_t>{0}
+                                                          : std::vector<std::size_t>{0, 2}) {
       std::uint16_t half = 0;
       std::memcpy(&half, &blocks[at + place], 2);
-      if ((half & 0x7c00U) == 0x7c00U) half &= 0xbfffU;
+      if ((half & exponent) == exponent) half &= 0xbfffU;
       std::memcpy(&blocks[at + place], &half, 2);
     }
   }
@@ -44,7 +46,8 @@ TEST(Unpack, GivesGgmlsBits) {
   int tried = 0;
   for (const auto& [type, kind] :
        {std::pair{GGML_TYPE_Q4_K, UnpackKind::kQ4K}, std::pair{GGML_TYPE_Q5_K, UnpackKind::kQ5K},
-        std::pair{GGML_TYPE_Q6_K, UnpackKind::kQ6K}}) {
+        std::pair{GGML_TYPE_Q6_K, UnpackKind::kQ6K}, std::pair{GGML_TYPE_F16, UnpackKind::kF16},
+        std::pair{GGML_TYPE_BF16, UnpackKind::kBf16}}) {
     const std::vector<std::byte> blocks = random_blocks(type, 1);
     std::vector<float> theirs(kCount);
     ggml_get_type_traits(type)->to_float(blocks.data(), theirs.data(), kCount);

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/unit.h"
+
 namespace assay::kernels {
 
 // Some groups of one panel, one after another.
@@ -14,7 +16,8 @@ struct PackJob {
   std::int32_t group = 0;          // a multiple of 32, at most 256
   std::int32_t groups = 0;         // how many
   std::int32_t levels = 0;         // as in PackedShape
-  std::uint8_t* values = nullptr;  // [groups][group / 4][16][4]
+  Width width = Width::kByte;
+  std::uint8_t* values = nullptr;  // [groups][group / 4][16][4]; words: [groups][group / 2][16][2] int16
   float* scales = nullptr;         // [groups][16]
   float* mins = nullptr;           // the same; null for weights without an offset
 };

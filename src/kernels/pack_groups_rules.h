@@ -71,20 +71,24 @@ inline Steps quantise_group(const float* x, const PackJob& job, std::int8_t* val
 
 typedef std::uint32_t Four __attribute__((vector_size(16)));
 
+constexpr std::uint32_t kPlus128 = 0x80808080U;  // in each byte, by exclusive or
+
+template <std::uint32_t kFlip>
 inline Four load_four(const std::int8_t* from) {
   Four four;
   __builtin_memcpy(&four, from, sizeof four);
-  return four ^ 0x80808080U;  // + 128 in each byte
+  return four ^ kFlip;
 }
 
-// Four columns' values into their places of a group of a panel, 16 of the depth at a time.
-inline void scatter_four(const std::int8_t* values, std::int32_t group, std::uint8_t* to) {
+// Four columns' values into their places of a group of a panel, 16 bytes of each at a time.
+template <std::uint32_t kFlip>
+inline void scatter_four(const std::int8_t* values, std::int32_t bytes, std::uint8_t* to) {
   constexpr std::size_t kLine = std::size_t{4} * kPanelColumns;
-  for (std::int32_t k = 0; k < group; k += 16, values += 16, to += 4 * kLine) {
-    const Four a = load_four(values);
-    const Four b = load_four(values + kGroupMax);
-    const Four c = load_four(values + 2 * kGroupMax);
-    const Four d = load_four(values + 3 * kGroupMax);
+  for (std::int32_t k = 0; k < bytes; k += 16, values += 16, to += 4 * kLine) {
+    const Four a = load_four<kFlip>(values);
+    const Four b = load_four<kFlip>(values + kGroupMax);
+    const Four c = load_four<kFlip>(values + 2 * kGroupMax);
+    const Four d = load_four<kFlip>(values + 3 * kGroupMax);
     const Four ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5);
     const Four ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
     const Four cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5);
@@ -96,7 +100,40 @@ inline void scatter_four(const std::int8_t* values, std::int32_t group, std::uin
   }
 }
 
+inline float quantise_words(const float* x, const PackJob& job, std::int16_t* words) {
+  const GroupScale scale = scale_of(largest_magnitude(x, kWordGroup), static_cast<float>(job.levels));
+  if (scale.inverse == 0) {
+    __builtin_memset(words, 0, kWordGroup * sizeof(std::int16_t));
+    return scale.step;
+  }
+  for (std::int32_t i = 0; i < kWordGroup; i++) words[i] = static_cast<std::int16_t>(nearest(x[i] * scale.inverse));
+  return scale.step;
+}
+
+inline void pack_words_here(const PackJob& job) {
+  constexpr std::size_t kGroupBytes = kWordGroup * sizeof(std::int16_t);
+  alignas(64) std::int8_t values[kPanelColumns * kGroupMax];  // a group of a column fills a part of its place
+  for (std::int32_t g = 0; g < job.groups; g++) {
+    const std::size_t begin = static_cast<std::size_t>(g) * kWordGroup;
+    for (std::int32_t column = 0; column < kPanelColumns; column++) {
+      alignas(64) std::int16_t words[kWordGroup] = {};
+      float scale = 0;
+      if (column < job.rows)
+        scale = quantise_words(job.weights + static_cast<std::size_t>(column) * job.weights_stride + begin, job, words);
+      job.scales[g * kPanelColumns + column] = scale;
+      __builtin_memcpy(values + column * kGroupMax, words, kGroupBytes);
+    }
+    std::uint8_t* const to = job.values + static_cast<std::size_t>(g) * kGroupBytes * kPanelColumns;
+    for (std::int32_t column = 0; column < kPanelColumns; column += 4)
+      scatter_four<0>(values + column * kGroupMax, kGroupBytes, to + column * 4);
+  }
+}
+
 inline void pack_groups_here(const PackJob& job) {
+  if (job.width == Width::kWord) {
+    pack_words_here(job);
+    return;
+  }
   alignas(64) std::int8_t values[kPanelColumns * kGroupMax];
   for (std::int32_t g = 0; g < job.groups; g++) {
     const std::size_t begin = static_cast<std::size_t>(g) * static_cast<std::size_t>(job.group);
@@ -114,7 +151,7 @@ inline void pack_groups_here(const PackJob& job) {
       if (mins != nullptr) mins[column] = steps.min * (-1.0F / 128.0F);
     }
     for (std::int32_t column = 0; column < kPanelColumns; column += 4)
-      scatter_four(values + column * kGroupMax, job.group, job.values + begin * kPanelColumns + column * 4);
+      scatter_four<kPlus128>(values + column * kGroupMax, job.group, job.values + begin * kPanelColumns + column * 4);
   }
 }
 

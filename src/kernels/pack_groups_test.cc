@@ -35,6 +35,9 @@ struct Case {
   std::int32_t groups = 3;
   std::int32_t levels = 127;
   bool mins = false;
+  Width width = Width::kByte;
+
+  std::int32_t value_bytes() const { return width == Width::kWord ? 2 : 1; }
 };
 
 // What lies between the rows must not be read as theirs.
@@ -43,7 +46,7 @@ constexpr std::size_t kGap = 5;
 Packed pack(PackGroups packer, const Case& c, const std::vector<float>& weights) {
   const auto count = size_of(c.group) * size_of(c.groups);
   const auto scales = size_of(c.groups) * size_of(kPanelColumns);
-  Packed out{.values = std::vector<std::uint8_t>(count * kPanelColumns, 7),
+  Packed out{.values = std::vector<std::uint8_t>(count * kPanelColumns * size_of(c.value_bytes()), 7),
              .scales = std::vector<float>(scales, 7.0F),
              .mins = std::vector<float>(c.mins ? scales : 0, 7.0F)};
   packer({.weights = weights.data(),
@@ -52,6 +55,7 @@ Packed pack(PackGroups packer, const Case& c, const std::vector<float>& weights)
           .group = c.group,
           .groups = c.groups,
           .levels = c.levels,
+          .width = c.width,
           .values = out.values.data(),
           .scales = out.scales.data(),
           .mins = c.mins ? out.mins.data() : nullptr});
@@ -80,7 +84,9 @@ const std::vector<Case> kCases = {{},
                                   {.rows = 16, .group = 256, .groups = 2},
                                   {.rows = 15, .group = 96, .groups = 1, .levels = 120},
                                   {.rows = 16, .group = 32, .groups = 16, .levels = 240, .mins = true},
-                                  {.rows = 3, .group = 192, .levels = 248, .mins = true}};
+                                  {.rows = 3, .group = 192, .levels = 248, .mins = true},
+                                  {.rows = 16, .groups = 5, .levels = kWeightLevels, .width = Width::kWord},
+                                  {.rows = 7, .levels = kWeightLevels, .width = Width::kWord}};
 
 TEST(PackGroups, AllInstructionSetsGiveTheSameBytes) {
   if (faster_ones().empty()) GTEST_SKIP() << "this CPU has neither AVX2 nor AVX-512";
@@ -102,8 +108,9 @@ TEST(PackGroups, OddNumbersGiveTheSameBytes) {
                        -0.0F,
                        1e-31F,
                        1e30F};
-  for (const bool mins : {false, true}) {
-    const Case c{.rows = 16, .group = 64, .groups = 2, .levels = mins ? 240 : 127, .mins = mins};
+  for (const Case& c : {Case{.rows = 16, .group = 64, .groups = 2},
+                        Case{.rows = 16, .group = 64, .groups = 2, .levels = 240, .mins = true},
+                        Case{.rows = 16, .groups = 4, .levels = kWeightLevels, .width = Width::kWord}}) {
     for (const float number : odd) {
       for (const bool alone : {false, true}) {
         std::vector<float> weights = random_weights(c, 9);
@@ -116,6 +123,18 @@ TEST(PackGroups, OddNumbersGiveTheSameBytes) {
   }
 }
 
+// The integer that stands for weight k of a column.
+std::int32_t level(const Packed& packed, const Case& c, std::int32_t k, std::int32_t column) {
+  if (c.width == Width::kByte) {
+    const auto place = size_of(k / 4) * 4 * size_of(kPanelColumns) + size_of(column) * 4 + size_of(k % 4);
+    return std::int32_t{packed.values[place]} - 128;
+  }
+  const auto place = size_of(k / 2) * 2 * size_of(kPanelColumns) + size_of(column) * 2 + size_of(k % 2);
+  std::int16_t word = 0;
+  std::memcpy(&word, &packed.values[place * 2], sizeof word);
+  return word;
+}
+
 TEST(PackGroups, WhatIsUnpackedIsCloseToWhatWasPacked) {
   for (const Case& c : kCases) {
     const std::vector<float> weights = random_weights(c, 11);
@@ -123,11 +142,10 @@ TEST(PackGroups, WhatIsUnpackedIsCloseToWhatWasPacked) {
     const std::int32_t depth = c.group * c.groups;
     for (std::int32_t column = 0; column < kPanelColumns; column++) {
       for (std::int32_t k = 0; k < depth; k++) {
-        const auto place = size_of(k / 4) * 4 * size_of(kPanelColumns) + size_of(column) * 4 + size_of(k % 4);
         const auto scale_place = size_of(k / c.group) * size_of(kPanelColumns) + size_of(column);
         const float scale = packed.scales[scale_place];
         const float min = c.mins ? packed.mins[scale_place] * -128.0F : 0.0F;
-        const float value = scale * (static_cast<float>(packed.values[place]) - 128.0F) + min;
+        const float value = scale * static_cast<float>(level(packed, c, k, column)) + min;
         const float wanted = column < c.rows
                                  ? weights[static_cast<std::size_t>(column) * (static_cast<std::size_t>(depth) + kGap) +
                                            static_cast<std::size_t>(k)]

@@ -24,14 +24,16 @@ void pack_groups(const float* weights, std::size_t stride, std::int32_t rows, co
   ASSAY_ASSERT(rows > 0 && rows <= kPanelColumns && group >= 0 && groups > 0 && group + groups <= shape.groups());
   const std::size_t first_scale =
       static_cast<std::size_t>(panel) * shape.panel_scales() + static_cast<std::size_t>(group) * kPanelColumns;
-  const auto first_value = static_cast<std::size_t>(panel) * shape.panel_bytes() +
-                           static_cast<std::size_t>(group) * static_cast<std::size_t>(shape.group) * kPanelColumns;
+  const auto first_value =
+      static_cast<std::size_t>(panel) * shape.panel_bytes() +
+      static_cast<std::size_t>(group) * static_cast<std::size_t>(shape.group) * kPanelColumns * shape.value_bytes();
   chosen_pack_groups()({.weights = weights,
                         .weights_stride = stride,
                         .rows = rows,
                         .group = shape.group,
                         .groups = groups,
                         .levels = shape.levels,
+                        .width = shape.width,
                         .values = into.values + first_value,
                         .scales = into.scales + first_scale,
                         .mins = into.mins == nullptr ? nullptr : into.mins + first_scale});

@@ -14,14 +14,16 @@ struct QuantisedRows {
   std::int32_t rows = 0;
   std::int32_t depth = 0;
   std::int32_t group = 0;
-  std::int8_t* values = nullptr;    // [rows][depth]
+  Width width = Width::kByte;
+  std::int8_t* values = nullptr;    // [rows][depth]; words: int16
   float* scales = nullptr;          // [rows][depth / group]
-  std::int32_t* offsets = nullptr;  // the same
+  std::int32_t* offsets = nullptr;  // the same; null for words
 
   std::int32_t groups() const { return depth / group; }
-  // What rows of this kind need, and their places in memory that is 64-byte aligned.
-  static std::size_t bytes(std::int64_t rows, std::int32_t depth, std::int32_t group);
-  static QuantisedRows in(std::int64_t rows, std::int32_t depth, std::int32_t group, std::byte* memory);
+  std::int16_t* words() const { return reinterpret_cast<std::int16_t*>(values); }
+  // What rows for weights of this shape need, and their places in memory that is 64-byte aligned.
+  static std::size_t bytes(std::int64_t rows, const PackedShape& shape);
+  static QuantisedRows in(std::int64_t rows, const PackedShape& shape, std::byte* memory);
 };
 
 // Quantises row `row` of `into`.
@@ -31,7 +33,7 @@ void quantise_row(const Unit& unit, const float* x, std::int32_t row, const Quan
 std::int64_t piece_count(const Unit& unit, const PackedShape& shape);
 
 // out[m * out_stride + n] for all rows m and the columns n of one piece. `out_stride` in floats. REQUIRES: the same
-// depth and group on both sides; unit.begin() was called on this thread.
+// depth, group and width on both sides; unit.begin() was called on this thread.
 void multiply_piece(const Unit& unit, const PackedWeights& weights, const QuantisedRows& rows, std::int64_t piece,
                     float* out, std::size_t out_stride);
 

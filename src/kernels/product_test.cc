@@ -6,107 +6,28 @@
 #include <bit>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <limits>
-#include <memory>
-#include <random>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "kernels/testing/product_case.h"
 
 namespace assay::kernels {
 namespace {
 
+using testing::aligned;
+using testing::all_units;
+using testing::Case;
+using testing::expect_all_units_agree;
+using testing::Floats;
+using testing::Memory;
+using testing::Product;
+using testing::random_floats;
+using testing::size_of;
+
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-
-struct Free {
-  void operator()(std::byte* memory) const { std::free(memory); }
-};
-using Memory = std::unique_ptr<std::byte, Free>;
-
-// A guard of 64 bytes behind is left to the address sanitizer: the size is exact up to the alignment.
-Memory aligned(std::size_t bytes) {
-  return Memory(static_cast<std::byte*>(std::aligned_alloc(64, (bytes + 63) / 64 * 64)));
-}
-
-using Floats = std::vector<float>;
-
-Floats random_floats(std::size_t count, std::uint32_t seed, float scale) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal(0, scale);
-  Floats out(count);
-  for (float& x : out) x = normal(random);
-  return out;
-}
-
-// Everything that multiplies on this machine, the emulated tiles too.
-std::vector<const Unit*> all_units() {
-  std::vector<const Unit*> units(usable_units().begin(), usable_units().end());
-  units.push_back(&emulated_amx_unit());
-  return units;
-}
-
-struct Case {
-  std::int32_t rows, columns, depth, group;
-  std::int32_t levels = 127;
-  bool mins = false;
-};
-
-class Product {
- public:
-  Product(const Case& c, const Floats& weights, const Floats& rows) : case_(c), rows_(rows) {
-    shape_ = {.columns = c.columns, .depth = c.depth, .group = c.group, .levels = c.levels, .mins = c.mins};
-    packed_memory_ = aligned(shape_.bytes());
-    packed_ = PackedWeights::in(shape_, packed_memory_.get());
-    for (std::int64_t panel = 0; panel < shape_.panels(); panel++) {
-      const auto column = static_cast<std::int32_t>(panel) * kPanelColumns;
-      pack_panel(weights.data() + static_cast<std::ptrdiff_t>(column) * c.depth,
-                 std::min(kPanelColumns, c.columns - column), packed_, panel);
-    }
-  }
-
-  // The bits of rows [from, to) of the product, computed by themselves, pieces in the order that `backwards` says.
-  std::vector<std::uint32_t> bits(const Unit& unit, std::int32_t from, std::int32_t to, bool backwards = false) const {
-    const std::int32_t count = to - from;
-    const Memory memory = aligned(QuantisedRows::bytes(count, case_.depth, case_.group));
-    const QuantisedRows rows = QuantisedRows::in(count, case_.depth, case_.group, memory.get());
-    for (std::int32_t i = 0; i < count; i++)
-      quantise_row(unit, rows_.data() + static_cast<std::ptrdiff_t>(from + i) * case_.depth, i, rows);
-    Floats out(static_cast<std::size_t>(count) * static_cast<std::size_t>(case_.columns), 12345.0F);
-    if (unit.begin != nullptr) unit.begin(case_.group);
-    const std::int64_t pieces = piece_count(unit, shape_);
-    for (std::int64_t i = 0; i < pieces; i++) {
-      multiply_piece(unit, packed_, rows, backwards ? pieces - 1 - i : i, out.data(),
-                     static_cast<std::size_t>(case_.columns));
-    }
-    if (unit.end != nullptr) unit.end();
-    std::vector<std::uint32_t> bits;
-    for (const float x : out) bits.push_back(std::isnan(x) ? 0x7fc00000U : std::bit_cast<std::uint32_t>(x));
-    return bits;
-  }
-
-  const PackedWeights& packed() const { return packed_; }
-
- private:
-  Case case_;
-  Floats rows_;
-  PackedShape shape_;
-  Memory packed_memory_;
-  PackedWeights packed_;
-};
-
-std::size_t size_of(std::int32_t a, std::int32_t b) {
-  return static_cast<std::size_t>(a) * static_cast<std::size_t>(b);
-}
-
-void expect_all_units_agree(const Case& c, const Floats& weights, const Floats& rows) {
-  const Product product(c, weights, rows);
-  const std::vector<std::uint32_t> wanted = product.bits(scalar_unit(), 0, c.rows);
-  for (const Unit* unit : all_units()) {
-    ASSERT_EQ(product.bits(*unit, 0, c.rows), wanted)
-        << unit->name << " M " << c.rows << " N " << c.columns << " K " << c.depth << " group " << c.group;
-  }
-}
 
 TEST(Product, IsCloseToTheSumInDoubles) {
   const Case c{.rows = 5, .columns = 21, .depth = 768, .group = 256};
@@ -274,8 +195,9 @@ TEST(Quantise, AllUnitsAgreeOnHalvesAndRandomNumbers) {
   for (std::size_t i = 0; i < 128; i++) x[i] = static_cast<float>(i) - 63.5F;  // ties after scaling by 127 / 63.5
   for (std::size_t i = 128; i < 256; i++) x[i] = i == 128 ? 127.0F : static_cast<float>(i % 9) + 0.5F;  // exact ties
   const auto run = [&](const Unit& unit) {
-    const Memory memory = aligned(QuantisedRows::bytes(1, 1024, 128));
-    const QuantisedRows rows = QuantisedRows::in(1, 1024, 128, memory.get());
+    const PackedShape shape{.columns = 16, .depth = 1024, .group = 128};
+    const Memory memory = aligned(QuantisedRows::bytes(1, shape));
+    const QuantisedRows rows = QuantisedRows::in(1, shape, memory.get());
     quantise_row(unit, x.data(), 0, rows);
     std::string out(reinterpret_cast<const char*>(rows.values), 1024);
     out.append(reinterpret_cast<const char*>(rows.scales), 32);

@@ -10,15 +10,19 @@
 namespace assay::kernels {
 namespace {
 
+std::uint32_t largest_magnitude(const float* x, std::int32_t count) {
+  std::uint32_t most = 0;
+  for (std::int32_t k = 0; k < count; k++) {
+    const std::uint32_t bits = std::bit_cast<std::uint32_t>(x[k]) & kMagnitudeBits;
+    most = bits > most ? bits : most;
+  }
+  return most;
+}
+
 void quantise(const float* x, std::int32_t depth, std::int32_t group, std::int8_t* values, float* scales,
               std::int32_t* offsets) {
   for (std::int32_t from = 0; from < depth; from += group, scales++, offsets++) {
-    std::uint32_t most = 0;
-    for (std::int32_t k = from; k < from + group; k++) {
-      const std::uint32_t bits = std::bit_cast<std::uint32_t>(x[k]) & kMagnitudeBits;
-      most = bits > most ? bits : most;
-    }
-    const GroupScale scale = scale_of(most);
+    const GroupScale scale = scale_of(largest_magnitude(x + from, group));
     *scales = scale.step;
     std::int32_t sum = 0;
     for (std::int32_t k = from; k < from + group; k++) {
@@ -62,7 +66,48 @@ void multiply(const Block& block) {
   for (std::int32_t g = 0; g < block.groups; g++) multiply_group(group_of(block, g));
 }
 
-constexpr Unit kScalar{.name = "scalar", .panels_max = 1, .quantise = quantise, .multiply = multiply};
+void quantise_words(const float* x, std::int32_t depth, std::int16_t* values, float* scales) {
+  for (std::int32_t from = 0; from < depth; from += kWordGroup, scales++) {
+    const GroupScale scale = scale_of(largest_magnitude(x + from, kWordGroup), kRowLevels);
+    *scales = scale.step;
+    for (std::int32_t k = from; k < from + kWordGroup; k++)
+      values[k] = static_cast<std::int16_t>(scale.inverse == 0 ? 0.0F : std::nearbyint(x[k] * scale.inverse));
+  }
+}
+
+std::int32_t word_dot(const std::int16_t* a, const std::int16_t* w) {
+  std::int32_t sum = 0;
+  for (std::int32_t k = 0; k < kWordGroup; k++) {
+    const std::size_t place = static_cast<std::size_t>(k / 2) * 2 * kPanelColumns + static_cast<std::size_t>(k % 2);
+    sum += std::int32_t{a[k]} * std::int32_t{w[place]};
+  }
+  return sum;
+}
+
+void multiply_words(const WordBlock& block) {
+  for (std::int32_t m = 0; m < block.rows; m++) {
+    const auto row = static_cast<std::size_t>(m);
+    for (std::int32_t n = 0; n < block.panels * kPanelColumns; n++) {
+      const auto panel = static_cast<std::size_t>(n / kPanelColumns);
+      const auto column = static_cast<std::size_t>(n % kPanelColumns);
+      const std::int16_t* a = block.a + row * block.a_stride;
+      const std::int16_t* w = block.w + panel * block.w_stride + column * 2;
+      const float* const a_scales = block.a_scales + row * block.a_group_stride;
+      const float* const w_scales = block.w_scales + panel * block.w_scale_stride + column;
+      float& sum = block.sums[row * block.sums_stride + static_cast<std::size_t>(n)];
+      if (block.first) sum = 0;
+      for (std::int32_t g = 0; g < block.groups; g++, a += kWordGroup, w += kWordGroup * kPanelColumns)
+        sum = std::fma(static_cast<float>(word_dot(a, w)), a_scales[g] * w_scales[g * kPanelColumns], sum);
+    }
+  }
+}
+
+constexpr Unit kScalar{.name = "scalar",
+                       .panels_max = 1,
+                       .quantise = quantise,
+                       .multiply = multiply,
+                       .quantise_words = quantise_words,
+                       .multiply_words = multiply_words};
 
 }  // namespace
 

@@ -115,6 +115,20 @@ inline void unpack_q6k(const void* blocks, float* out, std::int64_t count) {
   }
 }
 
+inline void unpack_f16(const void* halves, float* out, std::int64_t count) {
+  const auto* from = static_cast<const std::uint16_t*>(halves);
+  for (const float* const end = out + count; out != end; from += 8, out += 8)
+    _mm256_storeu_ps(out, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
+}
+
+inline void unpack_bf16(const void* halves, float* out, std::int64_t count) {
+  const auto* from = static_cast<const std::uint16_t*>(halves);
+  for (const float* const end = out + count; out != end; from += 8, out += 8) {
+    const __m128i eight = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), _mm256_slli_epi32(_mm256_cvtepu16_epi32(eight), 16));
+  }
+}
+
 inline UnpackRow unpack_here(UnpackKind kind) {
   switch (kind) {
     case UnpackKind::kQ4K:
@@ -123,6 +137,10 @@ inline UnpackRow unpack_here(UnpackKind kind) {
       return unpack_q5k;
     case UnpackKind::kQ6K:
       return unpack_q6k;
+    case UnpackKind::kF16:
+      return unpack_f16;
+    case UnpackKind::kBf16:
+      return unpack_bf16;
   }
   return nullptr;
 }

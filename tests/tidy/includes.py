@@ -27,7 +27,8 @@ JOINT = "src/cli/main.cc"
 THIRD_PARTIES = {
     "llama.cpp": (r"(llama|llama-cpp|gguf|chat|common|preset|sampling|arg|log|speculative|ngram-\w+|fit)\.h|ggml[\w-]*\.h"
                   r"|mtmd[\w-]*\.h|server-[\w-]+\.h|(jinja|llama\.cpp)/.*",
-                  (r"src/engine/llama_\w+\.cc", r"src/server/llama/llama_\w+\.cc", r"src/kernels/ggml_\w+\.cc", r"bench/.*")),
+                  (r"src/engine/llama_\w+\.cc", r"src/server/llama/llama_\w+\.cc", r"src/kernels/ggml_\w+\.cc",
+                   r"src/kernels/testing/ggml_\w+\.h", r"bench/.*")),
     "cpp-httplib": (r"cpp-httplib/.*", (r"src/server/http/http_(server|protocol)\.cc",)),
     "zlib or zstd": (r"(zlib|zstd)\.h", (r"src/server/http/(body_encoding|event_stream)(_test)?\.cc",
                                          r"src/cli/gzip_file\.cc")),

@@ -108,6 +108,8 @@ class IncludesTest(unittest.TestCase):
         self.refuses("src/server/routes.cc", "cpp-httplib/httplib.h", False)
         self.refuses("src/server/http/http_server.cc", "server-http.h")
         self.refuses("src/engine/scheduler.cc", "ggml-backend.h")
+        self.takes("src/kernels/testing/ggml_device_case.h", "ggml-backend.h")
+        self.refuses("src/kernels/unit.h", "ggml.h")
         self.refuses("src/server/routes.cc", "server-http.h")
         self.takes("src/server/wires/wire_decide.cc", "nlohmann/json.hpp", False)
         self.takes("src/service/check_file.cc", "nlohmann/json.hpp", False)
