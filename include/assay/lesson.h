@@ -34,11 +34,13 @@ struct Calibration {
 };
 
 // Act where the confidence (the highest probability, calibrated) is at least `value`. With probability `level` over
-// the labels, no more than `risk` of the answers acted on are wrong.
+// the labels, no more than `risk` of the answers acted on are wrong in the long run; with a horizon, with probability
+// `level` over the labels and the next `horizon` answers acted on, no more than `risk` of these are.
 struct Threshold {
   std::string option;            // the answer that it is for; empty: any
   double risk = 0.05;            // in (0, 1)
   double level = 0.9;            // in (0, 1)
+  std::size_t horizon = 0;       // 0: the long run
   std::optional<double> value;   // absent: no threshold can be vouched for yet, so nothing is acted on
   double coverage = 0;           // the share of the labelled answers that it would act on
   double error = 0;              // the share of those that are wrong

@@ -26,6 +26,7 @@ struct LearnOptions {
   std::optional<double> risk;   // in (0, 1): find a threshold for it
   bool risk_by_option = false;  // one for each option instead of one for all
   double level = 0.9;           // in (0, 1): with which confidence the risk is held
+  std::size_t risk_horizon = 0;  // 0: in the long run; N, at most a million: among the next N answers acted on
   std::optional<std::string> fallback;
   std::uint64_t seed = 1;  // of the folds
   Readout readout = Readout::kAuto;

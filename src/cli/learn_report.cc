@@ -30,7 +30,9 @@ std::string thresholds_text(const Lesson& lesson) {
   std::string out;
   for (const Threshold& threshold : lesson.thresholds) {
     const std::string which = threshold.option.empty() ? "any answer" : "answer \"" + threshold.option + "\"";
-    out += "risk " + percent(threshold.risk) + " at confidence " + percent(threshold.level) + ", " + which + ": ";
+    const std::string of =
+        threshold.horizon == 0 ? "" : " of the next " + std::to_string(threshold.horizon) + " acted on";
+    out += "risk " + percent(threshold.risk) + of + " at confidence " + percent(threshold.level) + ", " + which + ": ";
     if (threshold.value) {
       out += "act from " + fixed(*threshold.value, 4) + " on: " + percent(threshold.coverage) + " of " +
              std::to_string(threshold.rows) + " labelled answers, " + percent(threshold.error) + " of those wrong\n";
@@ -38,7 +40,9 @@ std::string thresholds_text(const Lesson& lesson) {
       out += "not yet: about " + std::to_string(threshold.rows_missing) + " more labelled rows are needed (" +
              std::to_string(threshold.rows) + " are there)\n";
     } else {
-      out += "no threshold keeps it: too many of the surest answers are wrong, and more rows alone would not help\n";
+      out += "no threshold keeps it: too many of the surest answers are wrong, and more rows alone would not help";
+      if (threshold.horizon > 0) out += "; among more answers to come chance has a smaller part (--risk-horizon)";
+      out += "\n";
     }
   }
   return out;
@@ -88,6 +92,7 @@ Value threshold_value(const Threshold& threshold) {
   return Value(Value::Object{{"option", text_or_null(threshold.option)},
                              {"risk", Value(threshold.risk)},
                              {"level", Value(threshold.level)},
+                             {"horizon", count_value(threshold.horizon)},
                              {"value", optional_number(threshold.value)},
                              {"coverage", Value(threshold.coverage)},
                              {"error", Value(threshold.error)},

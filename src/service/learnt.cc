@@ -56,8 +56,11 @@ Status add_thresholds(std::span<const Outcome> outcomes, const Question* questio
   if (!options.risk) return {};
   if (options.risk_by_option && question == nullptr)
     return invalid_argument("risk_by_option", "Thresholds by option need rows of one question.");
-  teach::RiskSettings settings{
-      .risk = *options.risk, .level = options.level, .by_option = options.risk_by_option, .options = {}};
+  teach::RiskSettings settings{.risk = *options.risk,
+                               .level = options.level,
+                               .by_option = options.risk_by_option,
+                               .options = {},
+                               .horizon = options.risk_horizon};
   if (question != nullptr) {
     for (const Option& option : question->options) settings.options.push_back(option.id);
   }

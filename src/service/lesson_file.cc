@@ -128,6 +128,7 @@ class Reader {
 
 const std::vector<std::string> kTypes = {"choice", "yes_no", "scale"};
 constexpr double kAnyNumber = 1e300;
+constexpr std::size_t kHorizonMax = 1'000'000;
 
 Json packed(const std::vector<float>& numbers) {
   const std::string bytes = bytes_of(numbers);
@@ -215,11 +216,14 @@ Calibration calibration_from(const Json& json, const std::string& path) {
 
 // --- thresholds
 
+// A file without a horizon is what earlier versions read, too.
 Json threshold_json(const Threshold& threshold) {
-  return {{"option", threshold.option},     {"risk", threshold.risk},
-          {"level", threshold.level},       {"value", threshold.value ? Json(*threshold.value) : Json()},
-          {"coverage", threshold.coverage}, {"error", threshold.error},
-          {"rows", threshold.rows},         {"rows_missing", threshold.rows_missing}};
+  Json json = {{"option", threshold.option},     {"risk", threshold.risk},
+               {"level", threshold.level},       {"value", threshold.value ? Json(*threshold.value) : Json()},
+               {"coverage", threshold.coverage}, {"error", threshold.error},
+               {"rows", threshold.rows},         {"rows_missing", threshold.rows_missing}};
+  if (threshold.horizon > 0) json["horizon"] = threshold.horizon;
+  return json;
 }
 
 Threshold threshold_from(const Json& json, const std::string& path) {
@@ -228,6 +232,8 @@ Threshold threshold_from(const Json& json, const std::string& path) {
   out.option = reader.text("option");
   out.risk = reader.number("risk", 0, 1);
   out.level = reader.number("level", 0, 1);
+  if (const Json* horizon = reader.find("horizon"))
+    out.horizon = Reader::count_of(*horizon, reader.at("horizon"), kHorizonMax);
   if (const Json& value = reader.need("value"); !value.is_null())
     out.value = Reader::number_of(value, reader.at("value"), 0, 1);
   out.coverage = reader.number("coverage", 0, 1);
