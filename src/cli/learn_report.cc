@@ -174,6 +174,19 @@ std::string tried_text(const TeachReport& report) {
   return text_table({Align::kLeft, Align::kLeft, Align::kLeft}, rows);
 }
 
+// Whether the zero-shot readout has a part in the answers, and what else was tried.
+std::string prior_text(const TeachReport& report) {
+  if (report.priors.empty()) return "";
+  const double taken = report.learn.lesson.head ? report.learn.lesson.head->prior_weight : 0;
+  std::vector<std::vector<std::string>> rows = {{"prior", "log-loss", "change", "standard error", "accuracy"}};
+  for (const TriedPrior& tried : report.priors)
+    rows.push_back({fixed(tried.weight, 2) + (tried.weight == taken ? " taken" : ""), fixed(tried.log_loss, 3),
+                    fixed(tried.change, 3), fixed(tried.change_error, 3), fixed(tried.accuracy, 3)});
+  return "weight of the zero-shot readout beside the head, on " + std::to_string(report.prior_rows) +
+         " rows left out of it:\n" +
+         text_table({Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight}, rows);
+}
+
 std::string curve_text(const TeachReport& report) {
   std::string out;
   if (!report.curve.empty()) {
@@ -220,8 +233,8 @@ std::string learn_html(const LearnReport& report) {
 }
 
 std::string teach_text(const TeachReport& report) {
-  return zero_shot_text(report) + "\n" + tried_text(report) + "\n" + curve_text(report) + "\n" +
-         calibrations_text(report.learn.lesson) + "\n" + thresholds_text(report.learn.lesson) +
+  return zero_shot_text(report) + "\n" + tried_text(report) + "\n" + prior_text(report) + "\n" + curve_text(report) +
+         "\n" + calibrations_text(report.learn.lesson) + "\n" + thresholds_text(report.learn.lesson) +
          notes_text(report.learn);
 }
 
@@ -241,6 +254,16 @@ Value teach_value(const TeachReport& report) {
                                         {"accuracy", Value(head.accuracy)}}));
   }
   out.emplace_back("tried", Value(std::move(tried)));
+  Value::Array priors;
+  for (const TriedPrior& prior : report.priors)
+    priors.push_back(Value(Value::Object{{"weight", Value(prior.weight)},
+                                         {"log_loss", Value(prior.log_loss)},
+                                         {"accuracy", Value(prior.accuracy)},
+                                         {"change", Value(prior.change)},
+                                         {"change_error", Value(prior.change_error)}}));
+  out.emplace_back("prior_weight", Value(report.learn.lesson.head ? report.learn.lesson.head->prior_weight : 0.0));
+  out.emplace_back("priors", Value(std::move(priors)));
+  out.emplace_back("prior_rows", count_value(report.prior_rows));
   Value::Array curve;
   for (const CurvePoint& point : report.curve)
     curve.push_back(Value(Value::Object{{"labels_by_option", Value(point.labels_by_option)},
@@ -261,6 +284,7 @@ std::string teach_html(const TeachReport& report) {
       dots.empty() ? "" : "<div class=\"drawings\">\n" + figure(learning_svg(dots), "Learning curve.") + "</div>\n";
   return report_page("Assay lesson", learn_body(report.learn) + "<p>" + html_text(zero_shot_text(report)) + "</p>\n" +
                                          curve + lines_html("Heads that were tried", tried_text(report)) +
+                                         lines_html("The zero-shot readout as prior", prior_text(report)) +
                                          lines_html("What more labels would bring", curve_text(report)) +
                                          lines_html("Calibrations", calibrations_text(report.learn.lesson)) +
                                          lines_html("Thresholds", thresholds_text(report.learn.lesson)) +

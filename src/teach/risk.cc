@@ -286,13 +286,14 @@ double next_tail(std::size_t wrong, std::size_t acted, double risk, std::size_t 
   const auto n = static_cast<double>(acted);
   const auto next = static_cast<double>(horizon);
   const auto s = static_cast<double>(errors);
-  // Term j: j of the errors fall on the labelled answers, the others on those to come. Summed where they fall all along.
+  // Term j: j of the errors fall on the labelled answers, the others on those to come. Summed where they fall all
+  // along.
   const bool below = static_cast<double>(wrong) < s * n / (n + next);
   const std::size_t first = below ? wrong : wrong + 1;
   const std::size_t least = errors > horizon ? errors - horizon : 0;
   const std::size_t most = std::min(acted, errors);
-  double term = std::exp(log_choose(acted, first) + log_choose(horizon, errors - first) -
-                         log_choose(acted + horizon, errors));
+  double term =
+      std::exp(log_choose(acted, first) + log_choose(horizon, errors - first) - log_choose(acted + horizon, errors));
   double sum = 0;
   for (std::size_t j = first; term > sum * 1e-17;) {
     sum += term;

@@ -52,7 +52,8 @@ inline constexpr std::size_t kHorizonMax = 1000000;
 // A threshold is a number of the grid, a round one; rows equal to it are acted on.
 // With a horizon and by_option, N are the next N answers acted on that chose the option.
 // Errors: kInvalidArgument for risk or level outside (0, 1) (field "risk", "level"), a horizon above kHorizonMax
-// ("horizon"), by_option without options ("options"), an option outside of them ("rows[i].answered"), a confidence that is NaN or outside [0, 1]
+// ("horizon"), by_option without options ("options"), an option outside of them ("rows[i].answered"), a confidence that
+// is NaN or outside [0, 1]
 // ("rows[i].confidence").
 Result<std::vector<Threshold>> find_thresholds(std::span<const RiskRow> rows, const RiskSettings& settings);
 

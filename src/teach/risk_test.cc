@@ -112,8 +112,8 @@ TEST(FindThresholds, WithAHorizonChanceIsInIt) {
   EXPECT_EQ(found.value, 0.6);
   EXPECT_EQ(found.horizon, 10U);
   // 2 % wrong, then 4 %: good enough in the long run, not for the next hundred.
-  const auto rows = joined({copies(980, 0.9, true), copies(20, 0.9, false), copies(960, 0.7, true),
-                            copies(40, 0.7, false)});
+  const auto rows =
+      joined({copies(980, 0.9, true), copies(20, 0.9, false), copies(960, 0.7, true), copies(40, 0.7, false)});
   EXPECT_EQ(only(rows).value, 0.7);
   EXPECT_EQ(only(rows, {.horizon = 100}).value, 0.9);
   // 4 % wrong, of the next hundred with more than 5 by chance in a fifth of all cases: no labels help against that.
