@@ -47,6 +47,7 @@ struct LearnReport {
   Lesson lesson;
   std::vector<Outcome> before, after;  // by row: as the model has it, and with the lesson (out of fold)
   double log_loss_before = 0, log_loss_after = 0;
+  CalibrationFloor floor;          // what chance alone makes of the calibration error of `after`, were it perfect
   std::vector<std::string> notes;  // what the reader should know
   double asking_seconds = 0, fitting_seconds = 0;
 };

@@ -59,12 +59,14 @@ std::string numbers_text(const LearnReport& report) {
   const auto line = [](const std::string& name, double before, double after) {
     return std::vector<std::string>{name, fixed(before, 3), fixed(after, 3)};
   };
-  return text_table({Align::kLeft, Align::kRight, Align::kRight},
-                    {{std::to_string(report.before.size()) + " rows", "before", "after"},
-                     line("accuracy", accuracy(report.before), accuracy(report.after)),
-                     line("ECE", expected_calibration_error(report.before), expected_calibration_error(report.after)),
-                     line("Brier score", brier_score(report.before), brier_score(report.after)),
-                     line("log-loss", report.log_loss_before, report.log_loss_after)});
+  return text_table(
+      {Align::kLeft, Align::kRight, Align::kRight},
+      {{std::to_string(report.before.size()) + " rows", "before", "after"},
+       line("accuracy", accuracy(report.before), accuracy(report.after)),
+       line("ECE", expected_calibration_error(report.before), expected_calibration_error(report.after)),
+       line("without chance", debiased_calibration_error(report.before), debiased_calibration_error(report.after)),
+       line("Brier score", brier_score(report.before), brier_score(report.after)),
+       line("log-loss", report.log_loss_before, report.log_loss_after)});
 }
 
 std::string calibrations_text(const Lesson& lesson) {
@@ -81,9 +83,20 @@ std::string calibrations_text(const Lesson& lesson) {
                     rows);
 }
 
+// What the calibration error is to be held against.
+std::string floor_text(const LearnReport& report) {
+  if (report.after.empty()) return "";
+  const double after = expected_calibration_error(report.after);
+  return "with the lesson the ECE is " + fixed(after, 3) + "; a perfectly calibrated answerer of these " +
+         std::to_string(report.after.size()) + " rows would show " + fixed(report.floor.mean, 3) + " by chance (" +
+         fixed(report.floor.low, 3) + " to " + fixed(report.floor.high, 3) + " in 90 of 100 cases): " +
+         (after > report.floor.high ? "it is more than chance explains\n" : "chance explains it\n");
+}
+
 Value::Object outcome_numbers(const std::vector<Outcome>& outcomes, double log_loss) {
   return {{"accuracy", Value(accuracy(outcomes))},
           {"ece", Value(expected_calibration_error(outcomes))},
+          {"ece_debiased", Value(debiased_calibration_error(outcomes))},
           {"brier", Value(brier_score(outcomes))},
           {"log_loss", Value(log_loss)}};
 }
@@ -124,6 +137,9 @@ Value::Object learn_members(const LearnReport& report) {
           {"rows", count_value(report.before.size())},
           {"before", Value(outcome_numbers(report.before, report.log_loss_before))},
           {"after", Value(outcome_numbers(report.after, report.log_loss_after))},
+          {"ece_by_chance", Value(Value::Object{{"mean", Value(report.floor.mean)},
+                                                {"low", Value(report.floor.low)},
+                                                {"high", Value(report.floor.high)}})},
           {"calibrations", Value(std::move(calibrations))},
           {"thresholds", Value(std::move(thresholds))},
           {"notes", Value(std::move(notes))},
@@ -146,7 +162,7 @@ std::string learn_body(const LearnReport& report) {
                        "expected calibration error");
     out += report_card(pair(brier_score(report.before), brier_score(report.after)), "Brier score");
     out += report_card(pair(report.log_loss_before, report.log_loss_after), "log-loss");
-    out += "</div>\n<div class=\"drawings\">\n";
+    out += "</div>\n<p>" + html_text(floor_text(report)) + "</p>\n<div class=\"drawings\">\n";
     out += figure(reliability_svg(reliability_bins(report.before)), "Before: as the model has it.");
     out += figure(reliability_svg(reliability_bins(report.after)),
                   "With the lesson, each row by a fit that did not see it. The dashed line is perfect calibration.");
@@ -219,8 +235,8 @@ std::string zero_shot_text(const TeachReport& report) {
 }  // namespace
 
 std::string learn_text(const LearnReport& report) {
-  return numbers_text(report) + "\n" + calibrations_text(report.lesson) + "\n" + thresholds_text(report.lesson) +
-         notes_text(report);
+  return numbers_text(report) + floor_text(report) + "\n" + calibrations_text(report.lesson) + "\n" +
+         thresholds_text(report.lesson) + notes_text(report);
 }
 
 Value learn_value(const LearnReport& report) { return Value(learn_members(report)); }
@@ -233,9 +249,9 @@ std::string learn_html(const LearnReport& report) {
 }
 
 std::string teach_text(const TeachReport& report) {
-  return zero_shot_text(report) + "\n" + tried_text(report) + "\n" + prior_text(report) + "\n" + curve_text(report) +
-         "\n" + calibrations_text(report.learn.lesson) + "\n" + thresholds_text(report.learn.lesson) +
-         notes_text(report.learn);
+  return zero_shot_text(report) + floor_text(report.learn) + "\n" + tried_text(report) + "\n" + prior_text(report) +
+         "\n" + curve_text(report) + "\n" + calibrations_text(report.learn.lesson) + "\n" +
+         thresholds_text(report.learn.lesson) + notes_text(report.learn);
 }
 
 Value teach_value(const TeachReport& report) {

@@ -312,8 +312,7 @@ Result<TeachReport> learn_lesson(Decider& decider, const Question& question, con
   if (!places.empty()) out.lesson.accuracy_zero_shot = accuracy(zero_shot->outcomes);
   out.before = std::move(zero_shot->outcomes);
   for (const std::size_t place : places) out.after.push_back((*after)[place]);
-  out.log_loss_before = service::mean_log_loss(out.before);
-  out.log_loss_after = service::mean_log_loss(out.after);
+  service::sum_up(learn.seed, out);
   if (checked->duplicates > 0)
     out.notes.push_back(std::to_string(checked->duplicates) + " rows stand twice and count once");
   return report;
