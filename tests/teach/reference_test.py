@@ -13,6 +13,7 @@ TOOL = ""
 try:
     import numpy as np
     from scipy.optimize import minimize_scalar
+    from scipy.stats import betabinom, binom, hypergeom
     from sklearn.calibration import calibration_curve
     from sklearn.covariance import ledoit_wolf_shrinkage
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -173,6 +174,26 @@ class ReferenceTest(unittest.TestCase):
                                     options={"xatol": 1e-10}).x
             self.assert_near(ours[0], np.exp(found), 1e-5)
             self.assert_near(ours[1], log_loss_at(scores, y, np.exp(found)), 1e-9)
+
+    def test_the_tails_behind_thresholds(self):
+        asked = []
+        for self.round in range(400):
+            acted = int(10 ** self.random.uniform(0, 4))
+            risk = float(self.random.choice([0.01, 0.05, 0.1, 0.3, self.random.uniform(0.001, 0.9)]))
+            # About as many as are at stake, so that the numbers are not all 0 or 1.
+            wrong = min(acted, int(self.random.binomial(acted, risk * self.random.uniform(0.3, 1.2))))
+            asked.append([wrong, acted, risk, int(10 ** self.random.uniform(0, 5)) if self.round % 4 else 0])
+        ours = ask("tails", [len(asked)], *[part for w, n, r, h in asked for part in ([w, n], [r], [h])])
+        for self.round, ((wrong, acted, risk, horizon), tail) in enumerate(zip(asked, ours)):
+            if horizon == 0:
+                self.assert_near(tail, binom.cdf(wrong, acted, risk), 1e-9)
+                continue
+            too_many = next(k for k in range(int(risk * horizon), horizon + 1) if k / horizon > risk)
+            if wrong == acted:
+                self.assertEqual(tail, 1)
+                continue
+            self.assert_near(tail, hypergeom.cdf(wrong, acted + horizon, wrong + too_many, acted), 1e-7)
+            self.assert_near(tail, betabinom.sf(too_many - 1, horizon, wrong + 1, acted - wrong), 1e-7)
 
 
 def softmax(scores):

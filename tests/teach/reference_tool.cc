@@ -7,6 +7,7 @@
 //   isotonic POINTS QUERIES, POINTS times x y weight, QUERIES times x -> the map at each query
 //   metrics ROWS OPTIONS, ROWS times (probabilities, expected) -> log-loss, Brier score, calibration error
 //   temperature ROWS OPTIONS PRIOR, ROWS times (scores, expected) -> temperature, log-loss at it
+//   tails COUNT, COUNT times (wrong, acted, risk, horizon; 0: the long run) -> the p-value of each
 
 #include <cmath>
 #include <iomanip>
@@ -19,6 +20,7 @@
 #include "teach/features.h"
 #include "teach/head.h"
 #include "teach/isotonic.h"
+#include "teach/risk.h"
 #include "teach/temperature.h"
 
 namespace {
@@ -120,6 +122,16 @@ void temperature() {
   write(log_loss_at(labels, found));
 }
 
+void tails() {
+  for (auto left = read<std::size_t>(); left > 0; left--) {
+    const auto wrong = read<std::size_t>();
+    const auto acted = read<std::size_t>();
+    const auto risk = read<double>();
+    const auto horizon = read<std::size_t>();
+    write(horizon == 0 ? binomial_tail(wrong, acted, risk) : next_tail(wrong, acted, risk, horizon));
+  }
+}
+
 }  // namespace
 
 int main() {
@@ -136,6 +148,8 @@ int main() {
     metrics();
   } else if (command == "temperature") {
     temperature();
+  } else if (command == "tails") {
+    tails();
   } else {
     std::cerr << "reference_tool: unknown command " << command << "\n";
     return 2;
