@@ -15,15 +15,17 @@
 
 namespace assay {
 
-// Probabilities out of scores: softmax(score / temperature), and then, where there were labels enough, the highest
-// probability c is moved to isotonic(c), the others shrunk or stretched by one factor so that all sum to 1. It holds
-// for questions of one kind.
+// Probabilities out of scores: softmax(score / temperature); then the highest probability is moved to how often answers
+// with so much evidence are right (slope, shift); and then, where there were labels enough, by the isotonic map. The
+// others share what is left. It holds for questions of one kind; teach/apply.h has the formulas.
 struct Calibration {
   std::string readout;          // "letters", "text", "taught"
   std::string type;             // "choice", "yes_no", "scale"
   std::size_t options_min = 2;  // of the bucket of option counts, both included
   std::size_t options_max = 2;
   double temperature = 1;  // finite, above 0
+  double slope = 1;        // of the evidence, finite, at least 0
+  double shift = 0;        // finite; slope 1 and shift 0 move nothing
   // A non-decreasing map of [0, 1] into [0, 1]: knots with rising x; linear between, constant outside. Empty: none.
   std::vector<std::pair<double, double>> isotonic;
   std::size_t rows = 0;  // it was fitted on

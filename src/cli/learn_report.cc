@@ -71,15 +71,15 @@ std::string numbers_text(const LearnReport& report) {
 
 std::string calibrations_text(const Lesson& lesson) {
   std::vector<std::vector<std::string>> rows = {
-      {"readout", "type", "options", "rows", "temperature", "isotonic", "ECE before", "after"}};
+      {"readout", "type", "options", "rows", "temperature", "slope", "shift", "isotonic", "ECE before", "after"}};
   for (const Calibration& c : lesson.calibrations) {
     rows.push_back({c.readout, c.type, std::to_string(c.options_min) + " to " + std::to_string(c.options_max),
-                    std::to_string(c.rows), fixed(c.temperature, 3),
+                    std::to_string(c.rows), fixed(c.temperature, 3), fixed(c.slope, 3), fixed(c.shift, 3),
                     c.isotonic.empty() ? "no" : std::to_string(c.isotonic.size()) + " knots", fixed(c.ece_before, 3),
                     fixed(c.ece_after, 3)});
   }
   return text_table({Align::kLeft, Align::kLeft, Align::kLeft, Align::kRight, Align::kRight, Align::kRight,
-                     Align::kRight, Align::kRight},
+                     Align::kRight, Align::kRight, Align::kRight, Align::kRight},
                     rows);
 }
 
@@ -120,6 +120,8 @@ Value calibration_value(const Calibration& c) {
                              {"options_max", count_value(c.options_max)},
                              {"rows", count_value(c.rows)},
                              {"temperature", Value(c.temperature)},
+                             {"slope", Value(c.slope)},
+                             {"shift", Value(c.shift)},
                              {"isotonic_knots", count_value(c.isotonic.size())},
                              {"ece_before", Value(c.ece_before)},
                              {"ece_after", Value(c.ece_after)}});

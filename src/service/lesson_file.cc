@@ -168,16 +168,21 @@ LessonQuestion question_from(const Json& json, const std::string& path) {
 Json calibration_json(const Calibration& calibration) {
   Json knots = Json::array();
   for (const auto& [x, y] : calibration.isotonic) knots.push_back(Json::array({x, y}));
-  return {{"readout", calibration.readout},
-          {"type", calibration.type},
-          {"options_min", calibration.options_min},
-          {"options_max", calibration.options_max},
-          {"temperature", calibration.temperature},
-          {"isotonic", knots},
-          {"rows", calibration.rows},
-          {"ece", Json::array({calibration.ece_before, calibration.ece_after})},
-          {"brier", Json::array({calibration.brier_before, calibration.brier_after})},
-          {"log_loss", Json::array({calibration.log_loss_before, calibration.log_loss_after})}};
+  Json json = {{"readout", calibration.readout},
+               {"type", calibration.type},
+               {"options_min", calibration.options_min},
+               {"options_max", calibration.options_max},
+               {"temperature", calibration.temperature},
+               {"isotonic", knots},
+               {"rows", calibration.rows},
+               {"ece", Json::array({calibration.ece_before, calibration.ece_after})},
+               {"brier", Json::array({calibration.brier_before, calibration.brier_after})},
+               {"log_loss", Json::array({calibration.log_loss_before, calibration.log_loss_after})}};
+  if (calibration.slope != 1 || calibration.shift != 0) {  // else it is what earlier versions read, too
+    json["slope"] = calibration.slope;
+    json["shift"] = calibration.shift;
+  }
+  return json;
 }
 
 void read_pair(Reader& reader, const char* key, double& before, double& after) {
@@ -196,6 +201,8 @@ Calibration calibration_from(const Json& json, const std::string& path) {
   out.options_max = reader.count("options_max");
   if (out.options_min > out.options_max) fail(reader.at("options_max"), "is below options_min");
   out.temperature = reader.number("temperature", 1e-6, 1e6);
+  if (const Json* slope = reader.find("slope")) out.slope = Reader::number_of(*slope, reader.at("slope"), 0, 1e6);
+  if (const Json* shift = reader.find("shift")) out.shift = Reader::number_of(*shift, reader.at("shift"), -1e6, 1e6);
   const Json& knots = reader.list("isotonic");
   for (std::size_t i = 0; i < knots.size(); i++) {
     const std::string here = place(reader.at("isotonic"), i);
