@@ -10,9 +10,11 @@
 #include "teach/apply.h"
 #include "teach/folds.h"
 #include "teach/isotonic.h"
+#include "teach/sureness.h"
 #include "teach/temperature.h"
 
-// Which rows share a fit: those of one type and bucket of option counts, if there are enough; and all of a type.
+// Which rows share a fit: those of one type and bucket of option counts, if there are enough; all of a type; and all,
+// at whose fit each type's is held, as a bucket's is at its type's.
 namespace assay::teach {
 namespace {
 
@@ -23,20 +25,40 @@ constexpr std::array<std::pair<std::size_t, std::size_t>, 5> kBuckets = {
     {{2, 2}, {3, 5}, {6, 15}, {16, 63}, {64, kOptionsMax}}};
 constexpr std::size_t kOfEachOutcomeMin = 10;  // right answers, and wrong ones, that an isotonic map needs
 constexpr double kEceGainMin = 0.01;
+// How firmly a group is held at the wider one: in rows, and as precisions of slope and shift.
+constexpr double kParentRows = 10;
+constexpr double kParentSlopeWeight = 10;
+constexpr double kParentShiftWeight = 4;
+
+// What stands behind a calibration: temperature, and how far evidence is to be believed.
+struct Base {
+  double temperature = 1;
+  Sureness sureness;
+};
 
 class Calibrator {
  public:
   Calibrator(std::span<const CalibrationRow> rows, const CalibrateOptions& options) : rows_(rows), options_(options) {
     for (const CalibrationRow& row : rows_) out_.before.push_back(outcome_of(row, Calibration{}));
     out_.after = out_.before;
+    deal_folds();
   }
 
   CalibrateResult run() && {
-    for (const QuestionType type : {QuestionType::kChoice, QuestionType::kYesNo, QuestionType::kScale}) fit_type(type);
+    RowIndexes all;
+    for (std::size_t row = 0; row < rows_.size(); row++) {
+      if (rows_[row].scores.size() > 1) all.push_back(row);
+    }
+    const Bases root = bases(all, Bases(fold_count_ + 1));
+    for (const QuestionType type : {QuestionType::kChoice, QuestionType::kYesNo, QuestionType::kScale})
+      fit_type(type, all, root);
     return std::move(out_);
   }
 
  private:
+  // One for each fold, fitted without its rows, and one fitted with all rows at the end.
+  using Bases = std::vector<Base>;
+
   static Outcome outcome_of(const CalibrationRow& row, const Calibration& calibration) {
     auto probabilities = calibrated(calibration, row.scores);
     ASSAY_ASSERT(probabilities.ok());  // the rows were checked
@@ -44,34 +66,79 @@ class Calibrator {
     return {std::move(*probabilities), row.expected, predicted};
   }
 
-  void fit_type(QuestionType type) {
+  // Each type's right and wrong answers are spread over the folds alike.
+  void deal_folds() {
+    RowIndexes classes;
+    for (std::size_t row = 0; row < rows_.size(); row++)
+      classes.push_back(2 * static_cast<std::size_t>(rows_[row].type) + (is_right(out_.before[row]) ? 1 : 0));
+    fold_count_ = std::max<std::size_t>(1, std::min(options_.folds, rows_.size()));
+    folds_ = stratified_folds(classes, fold_count_, options_.seed);
+  }
+
+  void fit_type(QuestionType type, const RowIndexes& all, const Bases& root) {
     RowIndexes of_type;
     std::array<RowIndexes, kBuckets.size()> of_bucket;
-    for (std::size_t row = 0; row < rows_.size(); row++) {
+    for (const std::size_t row : all) {
       const std::size_t option_count = rows_[row].scores.size();
-      if (rows_[row].type != type || option_count < 2) continue;
+      if (rows_[row].type != type) continue;
       of_type.push_back(row);
       for (std::size_t b = 0; b < kBuckets.size(); b++) {
         if (option_count >= kBuckets[b].first && option_count <= kBuckets[b].second) of_bucket[b].push_back(row);
       }
     }
     if (of_type.empty()) return;
-    add(type, {2, kOptionsMax}, of_type);
+    const Bases of_all = of_type.size() == all.size() ? root : bases(of_type, root);
+    add(type, {2, kOptionsMax}, of_type, of_all);
     for (std::size_t b = 0; b < kBuckets.size(); b++) {
       const bool enough = of_bucket[b].size() >= options_.bucket_rows_min && !of_bucket[b].empty();
-      if (enough && of_bucket[b].size() < of_type.size()) add(type, kBuckets[b], of_bucket[b]);
+      if (enough && of_bucket[b].size() < of_type.size())
+        add(type, kBuckets[b], of_bucket[b], bases(of_bucket[b], of_all));
     }
   }
 
-  // Fits, measures out of fold, and overwrites what a wider calibration said about these rows.
-  void add(QuestionType type, std::pair<std::size_t, std::size_t> bucket, const RowIndexes& which) {
+  // Fits these rows, held at what a wider group was fitted to.
+  Bases bases(const RowIndexes& which, const Bases& parents) const {
+    Bases out;
+    for (std::size_t fold = 0; fold <= fold_count_; fold++) out.push_back(base(which, fold, parents[fold]));
+    return out;
+  }
+
+  // Without the fold's rows; fold_count_: with all.
+  Base base(const RowIndexes& which, std::size_t fold, const Base& parent) const {
+    std::vector<ScoredLabel> labels;
+    for (const std::size_t row : which) {
+      if (folds_[row] != fold) labels.push_back({rows_[row].scores, rows_[row].expected});
+    }
+    Base out;
+    const bool is_root = parent.temperature == 1 && parent.sureness.slope == 1 && parent.sureness.shift == 0;
+    out.temperature = fit_temperature(labels, is_root ? kTemperaturePrior : kParentRows,
+                                      std::clamp(parent.temperature, kTemperatureMin, kTemperatureMax));
+    std::vector<SurenessRow> sure;
+    for (const ScoredLabel& label : labels) {
+      std::vector<double> scores(label.scores.begin(), label.scores.end());
+      const bool right = decision::best_option(scores) == label.expected;
+      for (double& score : scores) score /= out.temperature;
+      sure.push_back({evidence_of(scores), scores.size(), right});
+    }
+    SurenessPrior prior{.parent = parent.sureness};
+    if (!is_root) {
+      prior.slope_weight = kParentSlopeWeight;
+      prior.shift_weight = kParentShiftWeight;
+    }
+    out.sureness = fit_sureness(sure, prior);
+    return out;
+  }
+
+  // Measures out of fold, and overwrites what a wider calibration said about these rows.
+  void add(QuestionType type, std::pair<std::size_t, std::size_t> bucket, const RowIndexes& which,
+           const Bases& fitted) {
     const std::vector<Outcome> before = outcomes(which, out_.before);
-    std::vector<Outcome> after = out_of_fold(which, false);
-    Calibration made = fit(which, false);
+    std::vector<Outcome> after = out_of_fold(which, fitted, false);
+    Calibration made = fit(which, fold_count_, fitted, false);
     if (may_be_isotonic(before)) {
-      std::vector<Outcome> with_map = out_of_fold(which, true);
+      std::vector<Outcome> with_map = out_of_fold(which, fitted, true);
       if (is_better(after, with_map)) {
-        made = fit(which, true);
+        made = fit(which, fold_count_, fitted, true);
         after = std::move(with_map);
       }
     }
@@ -96,42 +163,32 @@ class Calibrator {
     return out;
   }
 
-  Calibration fit(const RowIndexes& which, bool with_map) const {
-    std::vector<ScoredLabel> labels;
-    for (const std::size_t row : which) labels.push_back({rows_[row].scores, rows_[row].expected});
+  // Of these rows, those of the fold left out.
+  Calibration fit(const RowIndexes& which, std::size_t fold, const Bases& fitted, bool with_map) const {
     Calibration made;
-    made.temperature = fit_temperature(labels);
+    made.temperature = fitted[fold].temperature;
+    made.slope = fitted[fold].sureness.slope;
+    made.shift = fitted[fold].sureness.shift;
     if (!with_map) return made;
     std::vector<WeightedPoint> points;
     for (const std::size_t row : which) {
+      if (folds_[row] == fold) continue;
       const Outcome outcome = outcome_of(rows_[row], made);
       const double right = outcome.predicted == outcome.expected ? 1 : 0;
       points.push_back({outcome.probabilities[outcome.predicted], right, 1});
     }
     made.isotonic = fit_isotonic(points);
-    const double edge = 1 / (2 * (static_cast<double>(which.size()) + 1));
+    const double edge = 1 / (2 * (static_cast<double>(points.size()) + 1));
     for (auto& [x, y] : made.isotonic) y = std::clamp(y, edge, 1 - edge);
     return made;
   }
 
   // For each of these rows, what a fit on the other folds makes of it.
-  std::vector<Outcome> out_of_fold(const RowIndexes& which, bool with_map) const {
-    // Right and wrong answers are spread over the folds alike.
-    RowIndexes classes;
-    for (const std::size_t row : which) classes.push_back(is_right(out_.before[row]) ? 1 : 0);
-    const std::size_t fold_count = std::max<std::size_t>(1, std::min(options_.folds, which.size()));
-    const auto folds = stratified_folds(classes, fold_count, options_.seed);
-    std::vector<Outcome> out(which.size());
-    for (std::size_t fold = 0; fold < fold_count; fold++) {
-      RowIndexes others;
-      for (std::size_t i = 0; i < which.size(); i++) {
-        if (folds[i] != fold) others.push_back(which[i]);
-      }
-      const Calibration made = fit(others, with_map);
-      for (std::size_t i = 0; i < which.size(); i++) {
-        if (folds[i] == fold) out[i] = outcome_of(rows_[which[i]], made);
-      }
-    }
+  std::vector<Outcome> out_of_fold(const RowIndexes& which, const Bases& fitted, bool with_map) const {
+    std::vector<Calibration> made;
+    for (std::size_t fold = 0; fold < fold_count_; fold++) made.push_back(fit(which, fold, fitted, with_map));
+    std::vector<Outcome> out;
+    for (const std::size_t row : which) out.push_back(outcome_of(rows_[row], made[folds_[row]]));
     return out;
   }
 
@@ -162,6 +219,8 @@ class Calibrator {
   std::span<const CalibrationRow> rows_;
   const CalibrateOptions& options_;
   CalibrateResult out_;
+  std::size_t fold_count_ = 1;
+  std::vector<std::size_t> folds_;  // of each row
 };
 
 }  // namespace
