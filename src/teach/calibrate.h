@@ -39,12 +39,15 @@ struct CalibrateResult {
   std::vector<Outcome> before, after;
 };
 
-// Fits a temperature (fit_temperature) for each type and bucket, and an isotonic map of the top probability behind it
-// where it proves itself: with isotonic_rows_min rows, 10 of them right and 10 wrong, if out of fold either the
-// log-loss gets smaller by more than one standard error, or the calibration error (ECE) by more than 0.01 while the
-// log-loss does not grow by more than one. Values of the map keep 1 / (2 (n + 1)) away from 0 and 1: n labels cannot
-// say more. The numbers before and after in each Calibration are out of fold too; a single row's `after` is made
-// without any row, at temperature 1. Rows with one option teach nothing and are left out of all fits.
+// Fits a temperature (fit_temperature) and behind it how far evidence is to be believed (fit_sureness: two numbers) to
+// all rows, to each type's and to each bucket's. Each is held at the wider one by about ten rows' worth, so that few
+// rows of a kind take what the others show, and many go their own way; the widest is held at temperature 1, slope 1 and
+// shift 0 by about one row's. An isotonic map of the top probability comes behind them where it proves itself: with
+// isotonic_rows_min rows, 10 of them right and 10 wrong, if out of fold either the log-loss gets smaller by more than
+// one standard error, or the calibration error (ECE) by more than 0.01 while the log-loss does not grow by more than
+// one. Values of the map keep 1 / (2 (n + 1)) away from 0 and 1: n labels cannot say more. The numbers before and after
+// in each Calibration are out of fold too; a single row's `after` is made without any row, as it is. Rows with one
+// option teach nothing and are left out of all fits.
 // The same rows, options and seed give the same result.
 // Errors: kInvalidArgument naming the row ("rows[3].scores") for no scores, a number that is not finite or a label that
 // is no option.
