@@ -119,12 +119,13 @@ TEST(Calibrate, GivesEachBucketWithRowsEnoughItsOwn) {
   for (CalibrationRow& row : yes_no) row.type = QuestionType::kYesNo;
   append(rows, yes_no);
   const auto result = fitted(rows, {.readout = "text"});
-  ASSERT_EQ(result.calibrations.size(), 4U);
+  ASSERT_EQ(result.calibrations.size(), 5U);
   const auto& all = result.calibrations;
   EXPECT_EQ(find_calibration(all, "text", "choice", 2)->rows, 400U);
   EXPECT_NEAR(find_calibration(all, "text", "choice", 2)->temperature, 4, 1);
   EXPECT_NEAR(find_calibration(all, "text", "choice", 3)->temperature, 1, 0.3);
-  EXPECT_EQ(find_calibration(all, "text", "choice", 20)->rows, 849U);  // 49 rows join the whole
+  EXPECT_EQ(find_calibration(all, "text", "choice", 20)->rows, 49U);  // too few for a bucket, not for an option count
+  EXPECT_EQ(find_calibration(all, "text", "choice", 21)->rows, 849U);
   EXPECT_EQ(find_calibration(all, "text", "choice", 100)->rows, 849U);
   EXPECT_EQ(find_calibration(all, "text", "yes_no", 2)->rows, 30U);
   EXPECT_EQ(find_calibration(all, "text", "scale", 2), nullptr);
