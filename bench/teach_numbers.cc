@@ -201,7 +201,7 @@ struct SplitTotals {
 };
 
 constexpr double kRisk = 0.05;
-constexpr std::size_t kNextAnswers = 400;
+constexpr std::size_t kNextAnswers = 300;
 
 struct Acted {
   std::size_t count = 0, wrong = 0;
