@@ -182,7 +182,7 @@ def run(bench):
         return
     calibrated(bench, "bbh", [data("bbh", "bbh_sample.jsonl")])
     zero_shot(bench, "banking77", 300)
-    prior(bench, "banking77", 2, sizes)
+    prior(bench, "banking77", 1, [1, 3, 10])
     taught(bench, "clinc150", seeds, [10])
     embedded(bench, "clinc150", seeds, [10])
     zero_shot(bench, "clinc150", 100)
