@@ -154,13 +154,13 @@ def prior(bench, name, seeds, sizes):
                        ",".join(map(str, sizes))])]
     for size in sizes:
         of_size = [draw for draw in draws if draw["labels_by_option"] == size]
-        metrics = {"weight_taken": _frame.numbers([draw["taken"] for draw in of_size], "")}
+        metrics = {"weight_taken": _frame.numbers([draw["taken"] for draw in of_size if "taken" in draw], "")}
         for place, weight in enumerate((0, 0.25, 0.5, 1)):
-            left_out = [draw["left_out"][place] for draw in of_size if place < len(draw["left_out"])]
+            left_out = [draw["left_out"][place] for draw in of_size if place < len(draw.get("left_out", ()))]
             if left_out and weight:
                 metrics[f"left_out_change_{weight}"] = _frame.numbers([one["change"] for one in left_out], "")
                 metrics[f"its_error_{weight}"] = _frame.numbers([one["change_error"] for one in left_out], "")
-            held_out = [draw["held_out"][place] for draw in of_size]
+            held_out = [draw["held_out"][place] for draw in of_size if "held_out" in draw]
             metrics[f"log_loss_{weight}"] = _frame.numbers([one["log_loss"] for one in held_out], "")
             metrics[f"accuracy_{weight}"] = _frame.numbers([one["accuracy"] for one in held_out], "")
         bench.row(f"{name}, prior, {size} labels", metrics, [f"seeds 1..{seeds}"], _frame.MODEL)

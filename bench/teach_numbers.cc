@@ -3,7 +3,8 @@
 //
 //   teach_numbers MODEL ROWS.jsonl QUESTION SEEDS LABELS[,LABELS…] HELD_OUT     one JSON line for each draw
 //   teach_numbers MODEL ROWS.jsonl QUESTION risk SPLITS LABELS                  one JSON line for each kind of promise
-//   teach_numbers MODEL ROWS.jsonl QUESTION prior SEED LABELS[,LABELS…]         one JSON line for each number of labels
+//   teach_numbers MODEL ROWS.jsonl QUESTION prior SEED LABELS[,LABELS…]         two JSON lines for each number of
+//   labels
 //
 // LABELS: rows of each option that are taught, HELD_OUT: other rows of each option that are asked afterwards.
 
@@ -12,6 +13,7 @@
 #include <cstdio>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -81,24 +83,37 @@ TeachOptions teach_options(std::uint64_t seed) {
   return options;
 }
 
-// Reads all states, many at a time, and says how fast.
-void read_all(Decider& decider, const Task& task) {
+// Reads these rows' states, many at a time, and says how fast.
+void read_all(Decider& decider, const std::vector<LabelledQuestion>& rows) {
   const auto begin = std::chrono::steady_clock::now();
-  Question question = task.question;
+  Question question = rows.front().question;
   question.cues = {decision::built_in_cues()[0]};
   question.scored = false;
   const Status done = service::ask_all(
-      decider, task.rows.size(), 16,
-      [&](std::size_t i) {
-        return DecisionRequest{.state = task.rows[i].state, .questions = {question}, .lesson = "none"};
-      },
-      [&](std::size_t i) { return task.rows[i].where; }, [](std::size_t, const Answer&) {}, "reading", {});
+      decider, rows.size(), 16,
+      [&](std::size_t i) { return DecisionRequest{.state = rows[i].state, .questions = {question}, .lesson = "none"}; },
+      [&](std::size_t i) { return rows[i].where; }, [](std::size_t, const Answer&) {}, "reading", {});
   if (!done.ok()) give_up(done.error().message);
-  std::cout << Json({{"rows_read", task.rows.size()},
+  std::cout << Json({{"rows_read", rows.size()},
                      {"cues", decision::built_in_cues().size()},
                      {"reading_seconds", seconds_since(begin)}})
                    .dump()
             << std::endl;
+}
+
+// The rows that run_draws() needs.
+std::vector<LabelledQuestion> rows_of_draws(const Task& task, std::size_t seeds, const std::vector<std::size_t>& sizes,
+                                            std::size_t held_out) {
+  std::vector<LabelledQuestion> out;
+  std::set<std::string> known;
+  for (std::size_t seed = 1; seed <= seeds; seed++) {
+    std::vector<LabelledQuestion> rows;
+    draw(task, seed, *std::max_element(sizes.begin(), sizes.end()), held_out, rows, rows);
+    for (LabelledQuestion& row : rows) {
+      if (known.insert(row.where).second) out.push_back(std::move(row));
+    }
+  }
+  return out;
 }
 
 void run_draws(Decider& decider, const Task& task, std::size_t seeds, const std::vector<std::size_t>& sizes,
@@ -182,7 +197,11 @@ void run_prior(Decider& decider, const Task& task, std::uint64_t seed, const std
                        {"labels_by_option", size},
                        {"rows", report->prior_rows},
                        {"taken", report->learn.lesson.head->prior_weight},
-                       {"left_out", tried},
+                       {"left_out", tried}})
+                     .dump()
+              << std::endl;
+    std::cout << Json({{"seed", seed},
+                       {"labels_by_option", size},
                        {"asked", asked.size()},
                        {"held_out", held_out_by_weight(decider, report->learn.lesson, asked)}})
                      .dump()
@@ -296,10 +315,11 @@ int main(int argc, char** argv) {
     run_prior(decider, task, std::stoul(argv[5]), sizes);
     return 0;
   }
-  read_all(decider, task);
   if (mode == "risk") {
+    read_all(decider, task.rows);
     run_risk(decider, task, std::stoul(argv[5]), std::stoul(argv[6]));
   } else {
+    read_all(decider, rows_of_draws(task, std::stoul(mode), sizes, std::stoul(argv[6])));
     run_draws(decider, task, std::stoul(mode), sizes, std::stoul(argv[6]));
   }
   return 0;
