@@ -10,8 +10,8 @@
                         out of the head and its standard error (by which teaching chooses), and of 231 rows held out
   calibrate, SET        calibration error out of fold, before and after `assay calibrate`: JevBench's 231 rows, BBH's 840;
                         beside it what perfectly calibrated answers of as many rows show by chance
-  risk 5 % at 90 %      200 random splits of taught answers: thresholds from one half for the long run, and for the next 300
-                        answers acted on. Errors among the next 300 of the other half, in all of the other half (which has
+  risk 5 % at 90 %      200 random splits of taught answers: thresholds from one half for the long run, and for the next 400
+                        answers acted on. Errors among the next 400 of the other half, in all of the other half (which has
                         them where the first has few), and in all answers, the population of both halves
 
 The rows lie in ../shared/data beside the repository (ASSAY_DATA names another folder). --quick: one seed, 1 and 10 labels

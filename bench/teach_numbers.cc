@@ -220,7 +220,7 @@ struct SplitTotals {
 };
 
 constexpr double kRisk = 0.05;
-constexpr std::size_t kNextAnswers = 300;
+constexpr std::size_t kNextAnswers = 400;
 
 struct Acted {
   std::size_t count = 0, wrong = 0;
