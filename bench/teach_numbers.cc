@@ -2,24 +2,24 @@
 // state's hidden states are read once, so that many draws cost one reading.
 //
 //   teach_numbers MODEL ROWS.jsonl QUESTION SEEDS LABELS[,LABELS…] HELD_OUT     one JSON line for each draw
-//   teach_numbers MODEL ROWS.jsonl QUESTION risk SPLITS LABELS                  one JSON line
+//   teach_numbers MODEL ROWS.jsonl QUESTION risk SPLITS LABELS                  one JSON line for each kind of promise
+//   teach_numbers MODEL ROWS.jsonl QUESTION prior SEED LABELS[,LABELS…]         two JSON lines for each number of
+//   labels
 //
 // LABELS: rows of each option that are taught, HELD_OUT: other rows of each option that are asked afterwards.
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <fstream>
 #include <iostream>
-#include <map>
-#include <mutex>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "assay/teaching.h"
+#include "bench/teach_rows.h"
 #include "decision/cue.h"
 #include "service/learning_rows.h"
 #include "service/lesson_answer.h"
@@ -28,110 +28,17 @@
 #include "teach/features.h"
 #include "teach/folds.h"
 #include "teach/head.h"
+#include "teach/prior_choice.h"
 #include "teach/risk.h"
 
 namespace {
 
-using namespace assay;  // NOLINT(google-build-using-namespace): a program of one file
+using namespace assay;         // NOLINT(google-build-using-namespace): a program of one file
+using namespace assay::bench;  // NOLINT(google-build-using-namespace)
 using Json = nlohmann::json;
-
-// Reads all built-in cues of a state the first time that one of them is wanted, and gives what it read from then on.
-class Remembering final : public Decider {
- public:
-  explicit Remembering(std::unique_ptr<Decider> inner) : inner_(std::move(inner)) {}
-  Result<DecisionReply> decide(const DecisionRequest& request) override {
-    const Question& question = request.questions[0];
-    if (question.scored || question.cues.empty()) return inner_->decide(request);
-    const std::string key = to_json_text(request.state);
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      const auto known = known_.find(key);
-      if (known != known_.end()) return of_cues(known->second, question.cues);
-    }
-    DecisionRequest all = request;
-    all.questions[0].cues.assign(decision::built_in_cues().begin(), decision::built_in_cues().end());
-    Result<DecisionReply> reply = inner_->decide(all);
-    if (!reply.ok()) return reply;
-    const std::lock_guard<std::mutex> lock(mutex_);
-    return of_cues(known_.insert_or_assign(key, std::move(*reply)).first->second, question.cues);
-  }
-  const ModelReport& report() const override { return inner_->report(); }
-  std::size_t in_flight() const override { return inner_->in_flight(); }
-  bool healthy() const override { return inner_->healthy(); }
-  EngineStats stats() const override { return inner_->stats(); }
-  void drain(double grace_ms) override { inner_->drain(grace_ms); }
-
- private:
-  static DecisionReply of_cues(const DecisionReply& all, const std::vector<std::string>& cues) {
-    DecisionReply reply = all;
-    std::vector<std::vector<float>>& states = reply.answers[0].cue_states;
-    states.clear();
-    for (const std::string& cue : cues) {
-      const auto built_in = decision::built_in_cues();
-      const auto at = std::find(built_in.begin(), built_in.end(), cue) - built_in.begin();
-      states.push_back(all.answers[0].cue_states[static_cast<std::size_t>(at)]);
-    }
-    return reply;
-  }
-
-  const std::unique_ptr<Decider> inner_;
-  std::mutex mutex_;
-  std::map<std::string, DecisionReply> known_;
-};
 
 double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
-
-[[noreturn]] void give_up(const std::string& why) {
-  std::cerr << "teach_numbers: " << why << "\n";
-  std::exit(1);
-}
-
-struct Task {
-  Question question;
-  std::vector<LabelledQuestion> rows;
-  std::vector<std::vector<std::size_t>> by_option;
-};
-
-Task read_task(const std::string& path, const std::string& text) {
-  Task task;
-  task.question = {.id = "q", .text = text, .options = {}, .cues = {}};
-  std::ifstream file(path);
-  std::vector<std::pair<std::string, std::string>> lines;
-  std::map<std::string, std::size_t> places;
-  for (std::string line; std::getline(file, line);) {
-    const Json row = Json::parse(line);
-    lines.emplace_back(row.at("state"), row.at("expected"));
-    places.emplace(lines.back().second, 0);
-  }
-  if (lines.empty()) give_up("no rows in " + path);
-  for (auto& [label, place] : places) {
-    place = task.question.options.size();
-    task.question.options.push_back({.id = label, .description = std::nullopt});
-  }
-  task.by_option.resize(places.size());
-  std::map<std::string, std::size_t> seen;
-  for (const auto& [state, label] : lines) {
-    if (!seen.emplace(state, 0).second) continue;
-    task.by_option[places[label]].push_back(task.rows.size());
-    task.rows.push_back({.state = Value(state), .question = task.question, .expected = places[label], .where = state});
-  }
-  return task;
-}
-
-// Of each option `labels` rows to teach and `held_out` others to ask.
-void draw(const Task& task, std::uint64_t seed, std::size_t labels, std::size_t held_out,
-          std::vector<LabelledQuestion>& taught, std::vector<LabelledQuestion>& asked) {
-  teach::Random random(seed);
-  for (std::vector<std::size_t> places : task.by_option) {
-    random.shuffle(places);
-    for (std::size_t i = 0; i < places.size(); i++) {
-      // Held-out rows come from the end, so that they are the same for every number of labels.
-      if (i < labels) taught.push_back(task.rows[places[i]]);
-      if (i + held_out >= places.size() && i >= labels) asked.push_back(task.rows[places[i]]);
-    }
-  }
 }
 
 // The lesson's answers.
@@ -176,24 +83,37 @@ TeachOptions teach_options(std::uint64_t seed) {
   return options;
 }
 
-// Reads all states, many at a time, and says how fast.
-void read_all(Decider& decider, const Task& task) {
+// Reads these rows' states, many at a time, and says how fast.
+void read_all(Decider& decider, const std::vector<LabelledQuestion>& rows) {
   const auto begin = std::chrono::steady_clock::now();
-  Question question = task.question;
+  Question question = rows.front().question;
   question.cues = {decision::built_in_cues()[0]};
   question.scored = false;
   const Status done = service::ask_all(
-      decider, task.rows.size(), 16,
-      [&](std::size_t i) {
-        return DecisionRequest{.state = task.rows[i].state, .questions = {question}, .lesson = "none"};
-      },
-      [&](std::size_t i) { return task.rows[i].where; }, [](std::size_t, const Answer&) {}, "reading", {});
+      decider, rows.size(), 16,
+      [&](std::size_t i) { return DecisionRequest{.state = rows[i].state, .questions = {question}, .lesson = "none"}; },
+      [&](std::size_t i) { return rows[i].where; }, [](std::size_t, const Answer&) {}, "reading", {});
   if (!done.ok()) give_up(done.error().message);
-  std::cout << Json({{"rows_read", task.rows.size()},
+  std::cout << Json({{"rows_read", rows.size()},
                      {"cues", decision::built_in_cues().size()},
                      {"reading_seconds", seconds_since(begin)}})
                    .dump()
             << std::endl;
+}
+
+// The rows that run_draws() needs.
+std::vector<LabelledQuestion> rows_of_draws(const Task& task, std::size_t seeds, const std::vector<std::size_t>& sizes,
+                                            std::size_t held_out) {
+  std::vector<LabelledQuestion> out;
+  std::set<std::string> known;
+  for (std::size_t seed = 1; seed <= seeds; seed++) {
+    std::vector<LabelledQuestion> rows;
+    draw(task, seed, *std::max_element(sizes.begin(), sizes.end()), held_out, rows, rows);
+    for (LabelledQuestion& row : rows) {
+      if (known.insert(row.where).second) out.push_back(std::move(row));
+    }
+  }
+  return out;
 }
 
 void run_draws(Decider& decider, const Task& task, std::size_t seeds, const std::vector<std::size_t>& sizes,
@@ -223,68 +143,157 @@ void run_draws(Decider& decider, const Task& task, std::size_t seeds, const std:
   }
 }
 
-// Thresholds from one random half of the answers held out, the risk on the other half.
+// Of rows that were not taught: the lesson's scores with each weight of the zero-shot readout.
+Json held_out_by_weight(Decider& decider, const Lesson& lesson, const std::vector<LabelledQuestion>& rows) {
+  constexpr double kWeights[] = {0, 0.25, 0.5, 1};
+  std::vector<std::vector<std::vector<double>>> scores(std::size(kWeights));
+  for (const LabelledQuestion& row : rows) {
+    Question with_cues = row.question;
+    with_cues.cues = lesson.head->cues;
+    with_cues.scored = false;
+    const auto states = decider.decide({.state = row.state, .questions = {with_cues}, .lesson = "none"});
+    const auto zero_shot = decider.decide({.state = row.state, .questions = {row.question}, .lesson = "none"});
+    if (!states.ok() || !zero_shot.ok()) give_up((states.ok() ? zero_shot.error() : states.error()).message);
+    std::vector<float> x;
+    for (const std::vector<float>& state : states->answers[0].cue_states) x.insert(x.end(), state.begin(), state.end());
+    LinearHead head = *lesson.head;
+    for (std::size_t w = 0; w < std::size(kWeights); w++) {
+      head.prior_weight = kWeights[w];
+      auto made =
+          teach::head_scores(head, x, row.question.options.size(), service::log_probabilities(zero_shot->answers[0]));
+      if (!made.ok()) give_up(made.error().message);
+      scores[w].push_back(std::move(*made));
+    }
+  }
+  Json out = Json::array();
+  for (std::size_t w = 0; w < std::size(kWeights); w++) {
+    std::vector<teach::ScoredLabel> labels;
+    for (std::size_t i = 0; i < rows.size(); i++) labels.push_back({scores[w][i], rows[i].expected});
+    const teach::Measured measured = teach::measure(labels);
+    out.push_back({{"weight", kWeights[w]}, {"accuracy", measured.accuracy}, {"log_loss", measured.log_loss}});
+  }
+  return out;
+}
+
+// What the zero-shot readout as prior is worth: as teaching finds it on rows left out of the head, and on other rows.
+void run_prior(Decider& decider, const Task& task, std::uint64_t seed, const std::vector<std::size_t>& sizes) {
+  constexpr std::size_t kHeldOut = 3;
+  for (const std::size_t size : sizes) {
+    std::vector<LabelledQuestion> taught;
+    std::vector<LabelledQuestion> asked;
+    draw(task, seed, size, kHeldOut, taught, asked);
+    TeachOptions options = teach_options(seed);
+    options.zero_shot_rows = 200;
+    const Result<TeachReport> report = learn_lesson(decider, task.question, taught, options);
+    if (!report.ok()) give_up(report.error().message);
+    Json tried = Json::array();
+    for (const TriedPrior& prior : report->priors)
+      tried.push_back({{"weight", prior.weight},
+                       {"log_loss", prior.log_loss},
+                       {"accuracy", prior.accuracy},
+                       {"change", prior.change},
+                       {"change_error", prior.change_error}});
+    std::cout << Json({{"seed", seed},
+                       {"labels_by_option", size},
+                       {"rows", report->prior_rows},
+                       {"taken", report->learn.lesson.head->prior_weight},
+                       {"left_out", tried}})
+                     .dump()
+              << std::endl;
+    std::cout << Json({{"seed", seed},
+                       {"labels_by_option", size},
+                       {"asked", asked.size()},
+                       {"held_out", held_out_by_weight(decider, report->learn.lesson, asked)}})
+                     .dump()
+              << std::endl;
+  }
+}
+
+// How the thresholds from random halves of answers did on the other halves.
+struct SplitTotals {
+  std::size_t found = 0;
+  // More than the risk wrong among those acted on: of the next kNextAnswers in the other half, of all in the other
+  // half, and of all answers, which are the population that both halves are drawn from.
+  std::size_t next_violated = 0, half_violated = 0, all_violated = 0;
+  std::size_t fewer_acted = 0;     // splits whose other half acted on fewer than kNextAnswers
+  double coverage = 0, error = 0;  // sums, of the other half
+};
+
+constexpr double kRisk = 0.05;
+constexpr std::size_t kNextAnswers = 400;
+
+struct Acted {
+  std::size_t count = 0, wrong = 0;
+  double share() const { return count == 0 ? 0.0 : static_cast<double>(wrong) / static_cast<double>(count); }
+  void add(bool right) {
+    count++;
+    wrong += right ? 0 : 1;
+  }
+};
+
+// `rows` in random order: the first half finds the threshold.
+void add_split(const std::vector<teach::RiskRow>& rows, std::size_t horizon, SplitTotals& totals) {
+  const std::size_t half = rows.size() / 2;
+  const Result<std::vector<Threshold>> thresholds =
+      teach::find_thresholds(std::span(rows).first(half),
+                             {.risk = kRisk, .level = 0.9, .by_option = false, .options = {}, .horizon = horizon});
+  if (!thresholds.ok()) give_up(thresholds.error().message);
+  if (!thresholds->front().value) return;
+  totals.found++;
+  Acted next, other, all;
+  for (std::size_t i = 0; i < rows.size(); i++) {
+    if (rows[i].confidence < *thresholds->front().value) continue;
+    all.add(rows[i].right);
+    if (i < half) continue;
+    other.add(rows[i].right);
+    if (next.count < kNextAnswers) next.add(rows[i].right);
+  }
+  totals.next_violated += next.share() > kRisk ? 1 : 0;
+  totals.half_violated += other.share() > kRisk ? 1 : 0;
+  totals.all_violated += all.share() > kRisk ? 1 : 0;
+  totals.fewer_acted += next.count < kNextAnswers ? 1 : 0;
+  totals.error += other.share();
+  totals.coverage += static_cast<double>(other.count) / static_cast<double>(rows.size() - half);
+}
+
 void run_risk(Decider& decider, const Task& task, std::size_t splits, std::size_t labels) {
   std::vector<LabelledQuestion> taught;
   std::vector<LabelledQuestion> asked;
   draw(task, 1, labels, 30, taught, asked);
   const Result<TeachReport> report = learn_lesson(decider, task.question, taught, teach_options(1));
   if (!report.ok()) give_up(report.error().message);
-  const std::vector<Outcome> outcomes = ask(decider, report->learn.lesson, asked);
-  std::size_t violated = 0;
-  std::size_t violated_of_all = 0;
-  std::size_t found = 0;
-  double coverage = 0;
-  double error = 0;
-  for (std::size_t split = 0; split < splits; split++) {
-    std::vector<std::size_t> places(outcomes.size());
-    for (std::size_t i = 0; i < places.size(); i++) places[i] = i;
-    teach::Random random(1000 + split);
-    random.shuffle(places);
-    std::vector<teach::RiskRow> rows;
-    const auto row_of = [&](std::size_t i) {
-      const Outcome& outcome = outcomes[i];
-      return teach::RiskRow{.confidence = std::min(1.0, outcome.probabilities[outcome.predicted]),
-                            .answered = 0,
-                            .right = outcome.predicted == outcome.expected};
-    };
-    const std::size_t half = places.size() / 2;
-    for (std::size_t i = 0; i < half; i++) rows.push_back(row_of(places[i]));
-    const Result<std::vector<Threshold>> thresholds =
-        teach::find_thresholds(rows, {.risk = 0.05, .level = 0.9, .by_option = false, .options = {}});
-    if (!thresholds.ok()) give_up(thresholds.error().message);
-    if (!thresholds->front().value) continue;
-    found++;
-    // On the other half, and on all answers as the population that both halves are drawn from.
-    std::size_t acted = 0, wrong = 0, acted_of_all = 0, wrong_of_all = 0;
-    for (std::size_t i = 0; i < places.size(); i++) {
-      const teach::RiskRow row = row_of(places[i]);
-      if (row.confidence < *thresholds->front().value) continue;
-      acted_of_all++;
-      wrong_of_all += row.right ? 0 : 1;
-      if (i < half) continue;
-      acted++;
-      wrong += row.right ? 0 : 1;
+  std::vector<teach::RiskRow> answers;
+  for (const Outcome& outcome : ask(decider, report->learn.lesson, asked))
+    answers.push_back({.confidence = std::min(1.0, outcome.probabilities[outcome.predicted]),
+                       .answered = 0,
+                       .right = outcome.predicted == outcome.expected});
+  for (const std::size_t horizon : {std::size_t{0}, kNextAnswers}) {
+    SplitTotals totals;
+    for (std::size_t split = 0; split < splits; split++) {
+      std::vector<std::size_t> places(answers.size());
+      for (std::size_t i = 0; i < places.size(); i++) places[i] = i;
+      teach::Random random(1000 + split);
+      random.shuffle(places);
+      std::vector<teach::RiskRow> rows;
+      for (const std::size_t place : places) rows.push_back(answers[place]);
+      add_split(rows, horizon, totals);
     }
-    const auto share = [](std::size_t part, std::size_t of) {
-      return of == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(of);
-    };
-    const double rate = share(wrong, acted);
-    violated += rate > 0.05 ? 1 : 0;
-    violated_of_all += share(wrong_of_all, acted_of_all) > 0.05 ? 1 : 0;
-    error += rate;
-    coverage += static_cast<double>(acted) / static_cast<double>(places.size() - half);
+    const auto of_splits = [&](std::size_t count) { return static_cast<double>(count) / static_cast<double>(splits); };
+    const auto mean = [&](double sum) { return totals.found == 0 ? 0 : sum / static_cast<double>(totals.found); };
+    std::cout << Json({{"horizon", horizon},
+                       {"splits", splits},
+                       {"answers", answers.size()},
+                       {"thresholds_found", totals.found},
+                       {"next_answers", kNextAnswers},
+                       {"fewer_acted", totals.fewer_acted},
+                       {"violated_share_of_next", of_splits(totals.next_violated)},
+                       {"violated_share", of_splits(totals.half_violated)},
+                       {"violated_share_of_all", of_splits(totals.all_violated)},
+                       {"coverage", mean(totals.coverage)},
+                       {"error", mean(totals.error)}})
+                     .dump()
+              << std::endl;
   }
-  const auto mean = [&](double sum) { return found == 0 ? 0 : sum / static_cast<double>(found); };
-  std::cout << Json({{"splits", splits},
-                     {"answers", outcomes.size()},
-                     {"thresholds_found", found},
-                     {"violated_share", static_cast<double>(violated) / static_cast<double>(splits)},
-                     {"violated_share_of_all", static_cast<double>(violated_of_all) / static_cast<double>(splits)},
-                     {"coverage", mean(coverage)},
-                     {"error", mean(error)}})
-                   .dump()
-            << std::endl;
 }
 
 }  // namespace
@@ -298,14 +307,20 @@ int main(int argc, char** argv) {
   if (!opened.ok()) give_up(opened.error().message);
   Remembering decider(std::move(opened).value());
   const Task task = read_task(argv[2], argv[3]);
-  read_all(decider, task);
-  if (std::string(argv[4]) == "risk") {
-    run_risk(decider, task, std::stoul(argv[5]), std::stoul(argv[6]));
+  const std::string mode = argv[4];
+  std::vector<std::size_t> sizes;
+  std::istringstream list(mode == "prior" ? argv[6] : argv[5]);
+  for (std::string size; std::getline(list, size, ',');) sizes.push_back(std::stoul(size));
+  if (mode == "prior") {
+    run_prior(decider, task, std::stoul(argv[5]), sizes);
     return 0;
   }
-  std::vector<std::size_t> sizes;
-  std::istringstream list(argv[5]);
-  for (std::string size; std::getline(list, size, ',');) sizes.push_back(std::stoul(size));
-  run_draws(decider, task, std::stoul(argv[4]), sizes, std::stoul(argv[6]));
+  if (mode == "risk") {
+    read_all(decider, task.rows);
+    run_risk(decider, task, std::stoul(argv[5]), std::stoul(argv[6]));
+  } else {
+    read_all(decider, rows_of_draws(task, std::stoul(mode), sizes, std::stoul(argv[6])));
+    run_draws(decider, task, std::stoul(mode), sizes, std::stoul(argv[6]));
+  }
   return 0;
 }

@@ -36,6 +36,21 @@ std::vector<ReliabilityBin> reliability_bins(std::span<const Outcome> outcomes, 
 // sum_b (n_b / n) * |accuracy_b - confidence_b| over 10 bins; empty bins are left out.
 double expected_calibration_error(std::span<const Outcome> outcomes);
 
+// The same without what chance adds, as far as the rows tell: the square root of
+//
+//   sum_b (n_b / n) * ((accuracy_b - confidence_b)^2 - accuracy_b (1 - accuracy_b) / (n_b - 1))
+//
+// or 0 where the sum is negative (the debiased estimator of Kumar, Liang and Ma 2019, "Verified uncertainty
+// calibration"). Bins as above; those with one row say nothing and are left out. It estimates a root of mean squares,
+// which is at least as large as the mean distance.
+double debiased_calibration_error(std::span<const Outcome> outcomes);
+
+// What expected_calibration_error() shows of a perfectly calibrated answerer: the mean, and where nine of ten lie.
+struct CalibrationFloor {
+  double mean = 0;
+  double low = 0, high = 0;
+};
+
 // The q-quantile, q in [0, 1], linear between order statistics; 0 for an empty vector.
 double percentile(std::vector<double> values, double q);
 

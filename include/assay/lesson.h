@@ -15,15 +15,17 @@
 
 namespace assay {
 
-// Probabilities out of scores: softmax(score / temperature), and then, where there were labels enough, the highest
-// probability c is moved to isotonic(c), the others shrunk or stretched by one factor so that all sum to 1. It holds
-// for questions of one kind.
+// Probabilities out of scores: softmax(score / temperature); then the highest probability is moved to how often answers
+// with so much evidence are right (slope, shift); and then, where there were labels enough, by the isotonic map. The
+// others share what is left. It holds for questions of one kind; teach/apply.h has the formulas.
 struct Calibration {
   std::string readout;          // "letters", "text", "taught"
   std::string type;             // "choice", "yes_no", "scale"
   std::size_t options_min = 2;  // of the bucket of option counts, both included
   std::size_t options_max = 2;
   double temperature = 1;  // finite, above 0
+  double slope = 1;        // of the evidence, finite, at least 0
+  double shift = 0;        // finite; slope 1 and shift 0 move nothing
   // A non-decreasing map of [0, 1] into [0, 1]: knots with rising x; linear between, constant outside. Empty: none.
   std::vector<std::pair<double, double>> isotonic;
   std::size_t rows = 0;  // it was fitted on
@@ -34,11 +36,13 @@ struct Calibration {
 };
 
 // Act where the confidence (the highest probability, calibrated) is at least `value`. With probability `level` over
-// the labels, no more than `risk` of the answers acted on are wrong.
+// the labels, no more than `risk` of the answers acted on are wrong in the long run; with a horizon, with probability
+// `level` over the labels and the next `horizon` answers acted on, no more than `risk` of these are.
 struct Threshold {
   std::string option;            // the answer that it is for; empty: any
   double risk = 0.05;            // in (0, 1)
   double level = 0.9;            // in (0, 1)
+  std::size_t horizon = 0;       // 0: the long run
   std::optional<double> value;   // absent: no threshold can be vouched for yet, so nothing is acted on
   double coverage = 0;           // the share of the labelled answers that it would act on
   double error = 0;              // the share of those that are wrong

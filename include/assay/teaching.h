@@ -21,11 +21,12 @@ using TeachProgress = std::function<bool(const char* step, std::size_t done, std
 
 // What both have in common.
 struct LearnOptions {
-  std::string name;             // the lesson's
-  std::string created;          // the lesson's, "2026-11-30T12:00:00Z"
-  std::optional<double> risk;   // in (0, 1): find a threshold for it
-  bool risk_by_option = false;  // one for each option instead of one for all
-  double level = 0.9;           // in (0, 1): with which confidence the risk is held
+  std::string name;              // the lesson's
+  std::string created;           // the lesson's, "2026-11-30T12:00:00Z"
+  std::optional<double> risk;    // in (0, 1): find a threshold for it
+  bool risk_by_option = false;   // one for each option instead of one for all
+  double level = 0.9;            // in (0, 1): with which confidence the risk is held
+  std::size_t risk_horizon = 0;  // 0: in the long run; N, at most a million: among the next N answers acted on
   std::optional<std::string> fallback;
   std::uint64_t seed = 1;  // of the folds
   Readout readout = Readout::kAuto;
@@ -70,6 +71,7 @@ struct LearnReport {
   Lesson lesson;
   std::vector<Outcome> before, after;  // by row: as the model has it, and with the lesson (out of fold)
   double log_loss_before = 0, log_loss_after = 0;
+  CalibrationFloor floor;          // what chance alone makes of the calibration error of `after`, were it perfect
   std::vector<std::string> notes;  // what the reader should know
   double asking_seconds = 0, fitting_seconds = 0;
 };
@@ -88,7 +90,7 @@ struct TeachOptions {
   std::vector<std::string> cues;  // empty: the built-in ones; the best one or two are chosen
   bool all_cues = false;          // the head is on all of them joined; nothing is chosen
   std::size_t zero_shot_rows =
-      200;  // so many rows are asked without a lesson, for comparison and as the prior; 0: none
+      200;  // so many rows are asked without a lesson, for comparison and to choose the prior by; 0: no prior
   bool learning_curve = true;
   HiddenStates* hidden_states = nullptr;  // looked into before a state is read; outlives the call
 };
@@ -108,14 +110,24 @@ struct TriedHead {
   double accuracy = 0;  // of the same
 };
 
+// A weight that the zero-shot readout could have as the head's prior, tried on rows left out of the head.
+struct TriedPrior {
+  double weight = 0;
+  double log_loss = 0;
+  double accuracy = 0;
+  double change = 0, change_error = 0;  // of the log-loss from weight 0, and its standard error
+};
+
 struct TeachReport {
   LearnReport learn;              // before: the zero-shot rows alone, and `after` the same rows
   std::vector<CurvePoint> curve;  // by labels an option
   std::optional<double> accuracy_with_50_more, accuracy_with_50_more_low, accuracy_with_50_more_high;
-  std::vector<TriedHead> tried;  // the best first
-  double words_accuracy = -1;    // with the options' words alone, no labels; -1: not measured
   // Hidden states of how many labelled rows and options' words were computed, and of how many they were kept.
   std::size_t states_read = 0, states_kept = 0;
+  std::vector<TriedHead> tried;    // the best first
+  std::vector<TriedPrior> priors;  // weight 0 first; empty: no row could be asked without the lesson
+  std::size_t prior_rows = 0;      // that they were tried on
+  double words_accuracy = -1;      // with the options' words alone, no labels; -1: not measured
 };
 
 // A head for one question. Every option stands in the training set once with its own words as the state, so options

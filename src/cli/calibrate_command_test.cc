@@ -77,6 +77,39 @@ TEST_F(LearnCommandTest, CalibrateWritesALessonForTheOneQuestionOfAllRows) {
   EXPECT_NE(dir_.read("c.html").find("<svg"), std::string::npos);
 }
 
+TEST_F(LearnCommandTest, WhatChanceMakesOfTheErrorStandsBesideIt) {
+  calibrate_.rows.files = {rows(60, 100)};
+  calibrate_.learn.report = dir_.path("c.html");
+  ASSERT_EQ(calibrate(), 0) << err_.str();
+  EXPECT_NE(out_.str().find("a perfectly calibrated answerer of these 100 rows would show 0.0"), std::string::npos)
+      << out_.str();
+  EXPECT_NE(dir_.read("c.html").find("a perfectly calibrated answerer of these 100 rows"), std::string::npos);
+  calibrate_.learn.json = true;
+  ASSERT_EQ(calibrate(), 0) << err_.str();
+  const Value told = *server::parse_json(out_.str());
+  const double mean = *told.find("ece_by_chance")->find("mean")->number();
+  // One bin of 100 rows at 0.6: sqrt(2 / pi) * sqrt(0.24 / 100).
+  EXPECT_NEAR(mean, 0.039, 0.006);
+  EXPECT_GT(*told.find("ece_by_chance")->find("high")->number(), mean);
+  EXPECT_EQ(*told.find("after")->find("ece_debiased")->number(), 0);
+}
+
+TEST_F(LearnCommandTest, AHorizonGoesIntoTheLessonAndNeedsARisk) {
+  calibrate_.rows.files = {rows(95, 100)};
+  calibrate_.learn.risk = "0.3";
+  calibrate_.learn.risk_horizon = 50;
+  ASSERT_EQ(calibrate(), 0) << err_.str();
+  EXPECT_NE(out_.str().find("risk 30.0 % of the next 50 acted on at confidence 90.0 %"), std::string::npos)
+      << out_.str();
+  const Result<Lesson> lesson = lesson_from_text(dir_.read("c.lesson.json"));
+  ASSERT_TRUE(lesson.ok()) << lesson.error().message;
+  EXPECT_EQ(lesson->thresholds.at(0).horizon, 50U);
+  EXPECT_TRUE(lesson->thresholds.at(0).value.has_value());
+  calibrate_.learn.risk = "";
+  EXPECT_EQ(calibrate(), 2);
+  EXPECT_NE(err_.str().find("--risk-horizon"), std::string::npos) << err_.str();
+}
+
 TEST_F(LearnCommandTest, RowsOfSeveralQuestionsMakeALessonForTheirKind) {
   calibrate_.rows.files = {dir_.write("two.jsonl",
                                       R"({"state": "pick b", "question": "Q", "options": ["a", "b"], "expected": "b"})"

@@ -88,6 +88,9 @@ std::vector<OptionSpec> learn_options(LearnFlags& flags) {
                             &flags.risk));
   out.push_back(switch_option("risk-by-option", "One threshold for each option", &flags.risk_by_option));
   out.push_back(text_option("level", "SHARE", "With this confidence the risk is kept", &flags.level));
+  out.push_back(number_option("risk-horizon", "N",
+                              "Keep the risk among the next N answers acted on, by chance as well; 0: in the long run",
+                              &flags.risk_horizon, 0, 1'000'000));
   out.push_back(
       text_option("fallback", "ID", "The option to fall back to where a decision escalates", &flags.fallback));
   out.push_back(number_option("seed", "N", "Of the folds", &flags.seed, 0, 1'000'000'000));
@@ -111,11 +114,14 @@ Result<LearnOptions> learn_settings(const LearnFlags& flags, const ModelFlags& m
     out.risk = *risk;
   } else if (flags.risk_by_option) {
     return invalid_argument("--risk-by-option", "--risk-by-option needs --risk");
+  } else if (flags.risk_horizon > 0) {
+    return invalid_argument("--risk-horizon", "--risk-horizon needs --risk");
   }
   const Result<double> level = parse_share("--level", flags.level);
   if (!level.ok()) return level.error();
   out.level = *level;
   out.risk_by_option = flags.risk_by_option;
+  out.risk_horizon = flags.risk_horizon;
   if (!flags.fallback.empty()) out.fallback = flags.fallback;
   out.readout = readout_from_name(model.readout).value_or(Readout::kAuto);
   out.layout = layout_setting(flags.layout);

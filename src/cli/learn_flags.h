@@ -18,6 +18,7 @@ struct LearnFlags {
   std::string risk;     // "0.05"; empty: no threshold
   bool risk_by_option = false;
   std::string level = "0.9";
+  std::uint64_t risk_horizon = 0;  // 0: the long run
   std::string fallback;
   std::uint64_t seed = 1;
   std::string report;  // an HTML file; empty: none

@@ -85,6 +85,19 @@ double expected_calibration_error(std::span<const Outcome> outcomes) {
   return sum / static_cast<double>(outcomes.size());
 }
 
+double debiased_calibration_error(std::span<const Outcome> outcomes) {
+  double sum = 0;
+  double rows = 0;
+  for (const ReliabilityBin& bin : reliability_bins(outcomes)) {
+    if (bin.count < 2) continue;
+    const auto count = static_cast<double>(bin.count);
+    const double distance = bin.accuracy - bin.confidence;
+    sum += count * (distance * distance - bin.accuracy * (1 - bin.accuracy) / (count - 1));
+    rows += count;
+  }
+  return rows == 0 ? 0 : std::sqrt(std::max(0.0, sum / rows));
+}
+
 double percentile(std::vector<double> values, double q) {
   ASSAY_ASSERT(q >= 0 && q <= 1);
   if (values.empty()) return 0;

@@ -82,6 +82,18 @@ TEST(CalibrationError, IsZeroWhenEachBinIsAsRightAsItIsConfident) {
   EXPECT_DOUBLE_EQ(expected_calibration_error(outcomes), 0);
 }
 
+TEST(CalibrationError, WithoutWhatChanceAdds) {
+  // Confidence 1, two of four right: 1/4 less what four draws vary by, (1/4) / 3.
+  const std::vector<Outcome> half = {predicted(1, true), predicted(1, true), predicted(1, false), predicted(1, false)};
+  EXPECT_DOUBLE_EQ(debiased_calibration_error(half), std::sqrt(1.0 / 6));
+  // Two of three: 1/9 - (2/9) / 2. The bin with one row has no say.
+  EXPECT_NEAR(debiased_calibration_error(std::vector<Outcome>{predicted(1, true), predicted(1, true),
+                                                              predicted(1, false), predicted(0.5, true)}),
+              0, 1e-8);
+  EXPECT_EQ(debiased_calibration_error({}), 0);
+  EXPECT_EQ(debiased_calibration_error(std::vector<Outcome>{predicted(0.5, true)}), 0);
+}
+
 TEST(CalibrationError, WeighsBinsByTheirCount) {
   // Bin 9: three rows, confidence 1, accuracy 2/3. Bin 5: one row, confidence 0.5, accuracy 1.
   // 3/4 * 1/3 + 1/4 * 1/2 = 0.375

@@ -88,8 +88,7 @@ Result<LearnReport> learn_calibration(Decider& decider, const std::vector<Labell
   report.asking_seconds = asking.seconds();
   const service::Stopwatch fitting;
   if (Status fitted = fit(*asked, options, report); !fitted.ok()) return fitted.error();
-  report.log_loss_before = service::mean_log_loss(report.before);
-  report.log_loss_after = service::mean_log_loss(report.after);
+  service::sum_up(options.seed, report);
   const bool one = all_one_question(checked->rows);
   const Question& question = checked->rows.front().question;
   if (one) report.lesson.question = service::lesson_question(question);

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/sha256.h"
+#include "teach/calibration_floor.h"
 #include "teach/risk.h"
 
 namespace assay::service {
@@ -56,8 +57,11 @@ Status add_thresholds(std::span<const Outcome> outcomes, const Question* questio
   if (!options.risk) return {};
   if (options.risk_by_option && question == nullptr)
     return invalid_argument("risk_by_option", "Thresholds by option need rows of one question.");
-  teach::RiskSettings settings{
-      .risk = *options.risk, .level = options.level, .by_option = options.risk_by_option, .options = {}};
+  teach::RiskSettings settings{.risk = *options.risk,
+                               .level = options.level,
+                               .by_option = options.risk_by_option,
+                               .options = {},
+                               .horizon = options.risk_horizon};
   if (question != nullptr) {
     for (const Option& option : question->options) settings.options.push_back(option.id);
   }
@@ -71,6 +75,12 @@ Status add_thresholds(std::span<const Outcome> outcomes, const Question* questio
   if (!found.ok()) return found.error();
   report.lesson.thresholds = std::move(found).value();
   return {};
+}
+
+void sum_up(std::uint64_t seed, LearnReport& report) {
+  report.log_loss_before = mean_log_loss(report.before);
+  report.log_loss_after = mean_log_loss(report.after);
+  report.floor = teach::calibration_floor(report.after, seed);
 }
 
 double mean_log_loss(std::span<const Outcome> outcomes) {

@@ -24,6 +24,10 @@ void count_labels(std::span<const LabelledQuestion> rows, const Question& questi
 Status add_thresholds(std::span<const Outcome> outcomes, const Question* question, const LearnOptions& options,
                       LearnReport& report);
 
+// Fills what follows from report.before and report.after: log-loss, and what chance alone makes of the calibration
+// error.
+void sum_up(std::uint64_t seed, LearnReport& report);
+
 // Mean of -ln p of the right option, at least 1e-300 each.
 double mean_log_loss(std::span<const Outcome> outcomes);
 // Mean probability of the answer given.

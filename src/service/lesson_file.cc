@@ -128,6 +128,7 @@ class Reader {
 
 const std::vector<std::string> kTypes = {"choice", "yes_no", "scale"};
 constexpr double kAnyNumber = 1e300;
+constexpr std::size_t kHorizonMax = 1'000'000;
 
 Json packed(const std::vector<float>& numbers) {
   const std::string bytes = bytes_of(numbers);
@@ -167,16 +168,21 @@ LessonQuestion question_from(const Json& json, const std::string& path) {
 Json calibration_json(const Calibration& calibration) {
   Json knots = Json::array();
   for (const auto& [x, y] : calibration.isotonic) knots.push_back(Json::array({x, y}));
-  return {{"readout", calibration.readout},
-          {"type", calibration.type},
-          {"options_min", calibration.options_min},
-          {"options_max", calibration.options_max},
-          {"temperature", calibration.temperature},
-          {"isotonic", knots},
-          {"rows", calibration.rows},
-          {"ece", Json::array({calibration.ece_before, calibration.ece_after})},
-          {"brier", Json::array({calibration.brier_before, calibration.brier_after})},
-          {"log_loss", Json::array({calibration.log_loss_before, calibration.log_loss_after})}};
+  Json json = {{"readout", calibration.readout},
+               {"type", calibration.type},
+               {"options_min", calibration.options_min},
+               {"options_max", calibration.options_max},
+               {"temperature", calibration.temperature},
+               {"isotonic", knots},
+               {"rows", calibration.rows},
+               {"ece", Json::array({calibration.ece_before, calibration.ece_after})},
+               {"brier", Json::array({calibration.brier_before, calibration.brier_after})},
+               {"log_loss", Json::array({calibration.log_loss_before, calibration.log_loss_after})}};
+  if (calibration.slope != 1 || calibration.shift != 0) {  // else it is what earlier versions read, too
+    json["slope"] = calibration.slope;
+    json["shift"] = calibration.shift;
+  }
+  return json;
 }
 
 void read_pair(Reader& reader, const char* key, double& before, double& after) {
@@ -195,6 +201,8 @@ Calibration calibration_from(const Json& json, const std::string& path) {
   out.options_max = reader.count("options_max");
   if (out.options_min > out.options_max) fail(reader.at("options_max"), "is below options_min");
   out.temperature = reader.number("temperature", 1e-6, 1e6);
+  if (const Json* slope = reader.find("slope")) out.slope = Reader::number_of(*slope, reader.at("slope"), 0, 1e6);
+  if (const Json* shift = reader.find("shift")) out.shift = Reader::number_of(*shift, reader.at("shift"), -1e6, 1e6);
   const Json& knots = reader.list("isotonic");
   for (std::size_t i = 0; i < knots.size(); i++) {
     const std::string here = place(reader.at("isotonic"), i);
@@ -215,11 +223,14 @@ Calibration calibration_from(const Json& json, const std::string& path) {
 
 // --- thresholds
 
+// A file without a horizon is what earlier versions read, too.
 Json threshold_json(const Threshold& threshold) {
-  return {{"option", threshold.option},     {"risk", threshold.risk},
-          {"level", threshold.level},       {"value", threshold.value ? Json(*threshold.value) : Json()},
-          {"coverage", threshold.coverage}, {"error", threshold.error},
-          {"rows", threshold.rows},         {"rows_missing", threshold.rows_missing}};
+  Json json = {{"option", threshold.option},     {"risk", threshold.risk},
+               {"level", threshold.level},       {"value", threshold.value ? Json(*threshold.value) : Json()},
+               {"coverage", threshold.coverage}, {"error", threshold.error},
+               {"rows", threshold.rows},         {"rows_missing", threshold.rows_missing}};
+  if (threshold.horizon > 0) json["horizon"] = threshold.horizon;
+  return json;
 }
 
 Threshold threshold_from(const Json& json, const std::string& path) {
@@ -228,6 +239,8 @@ Threshold threshold_from(const Json& json, const std::string& path) {
   out.option = reader.text("option");
   out.risk = reader.number("risk", 0, 1);
   out.level = reader.number("level", 0, 1);
+  if (const Json* horizon = reader.find("horizon"))
+    out.horizon = Reader::count_of(*horizon, reader.at("horizon"), kHorizonMax);
   if (const Json& value = reader.need("value"); !value.is_null())
     out.value = Reader::number_of(value, reader.at("value"), 0, 1);
   out.coverage = reader.number("coverage", 0, 1);

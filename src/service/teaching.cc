@@ -11,12 +11,14 @@
 #include "service/cue_states.h"
 #include "service/learning_rows.h"
 #include "service/learnt.h"
+#include "service/lesson_answer.h"
 #include "service/lesson_choice.h"
 #include "teach/apply.h"
 #include "teach/calibrate.h"
 #include "teach/cross_validate.h"
 #include "teach/folds.h"
 #include "teach/learning_curve.h"
+#include "teach/prior_choice.h"
 
 namespace assay {
 namespace {
@@ -98,9 +100,17 @@ std::vector<std::size_t> zero_shot_rows(std::size_t count, const TeachOptions& o
   return places;
 }
 
-Result<std::vector<Outcome>> ask_zero_shot(Decider& decider, const CheckedRows& checked,
-                                           const std::vector<std::size_t>& places, const LearnOptions& options) {
-  std::vector<Outcome> outcomes(places.size());
+// What rows were answered without the lesson.
+struct ZeroShot {
+  std::vector<std::size_t> places;  // of the rows, rising
+  std::vector<Outcome> outcomes;
+  std::vector<std::vector<double>> log_probs;
+};
+
+Result<ZeroShot> ask_zero_shot(Decider& decider, const CheckedRows& checked, std::vector<std::size_t> places,
+                               const LearnOptions& options) {
+  ZeroShot out{.places = {}, .outcomes = std::vector<Outcome>(places.size()), .log_probs = {}};
+  out.log_probs.resize(places.size());
   const auto request_of = [&](std::size_t i) {
     const LabelledQuestion& row = checked.rows[places[i]];
     return DecisionRequest{.state = row.state,
@@ -111,14 +121,60 @@ Result<std::vector<Outcome>> ask_zero_shot(Decider& decider, const CheckedRows& 
                            .priority = Priority::kBulk};
   };
   const auto take = [&](std::size_t i, const Answer& answer) {
-    outcomes[i] = {.probabilities = {}, .expected = checked.rows[places[i]].expected, .predicted = answer.best};
-    for (const OptionAnswer& option : answer.options) outcomes[i].probabilities.push_back(option.probability);
+    Outcome& outcome = out.outcomes[i];
+    outcome = {.probabilities = {}, .expected = checked.rows[places[i]].expected, .predicted = answer.best};
+    for (const OptionAnswer& option : answer.options) outcome.probabilities.push_back(option.probability);
+    out.log_probs[i] = service::log_probabilities(answer);
   };
   const Status asked = service::ask_all(
       decider, places.size(), options.requests_at_once, request_of,
       [&](std::size_t i) { return checked.rows[places[i]].where; }, take, "asking", options.progress);
   if (!asked.ok()) return asked.error();
-  return outcomes;
+  out.places = std::move(places);
+  return out;
+}
+
+// Gives the zero-shot readout the part in the head's answers that rows left out of the head show it to be worth. The
+// other rows are asked only where it is worth one, since the calibration needs them all.
+Status weigh_prior(Decider& decider, const CheckedRows& checked, const std::vector<teach::TeachingRow>& head_rows,
+                   const ZeroShot& zero_shot, const LearnOptions& options, teach::HeadChoice& choice,
+                   TeachReport& report) {
+  const std::vector<std::size_t>& known = choice.head.options;
+  std::vector<teach::PriorRow> rows;
+  std::vector<bool> asked(checked.rows.size(), false);
+  for (std::size_t i = 0; i < zero_shot.places.size(); i++) {
+    const std::size_t place = zero_shot.places[i];
+    asked[place] = true;
+    if (choice.measured && !choice.scores[place].empty())
+      rows.push_back({choice.scores[place], zero_shot.log_probs[i], checked.rows[place].expected});
+  }
+  if (rows.empty()) return {};
+  const teach::PriorChoice prior = teach::choose_prior(rows, known, teach::prior_weight_max(head_rows));
+  report.prior_rows = rows.size();
+  for (const teach::PriorTrial& trial : prior.trials)
+    report.priors.push_back({.weight = trial.weight,
+                             .log_loss = trial.measured.log_loss,
+                             .accuracy = trial.measured.accuracy,
+                             .change = trial.change.mean,
+                             .change_error = trial.change.error});
+  if (prior.weight == 0) return {};
+  std::vector<std::size_t> others;
+  for (std::size_t place = 0; place < asked.size(); place++) {
+    if (!asked[place]) others.push_back(place);
+  }
+  const Result<ZeroShot> rest = ask_zero_shot(decider, checked, std::move(others), options);
+  if (!rest.ok()) return rest.error();
+  for (const ZeroShot* part : {&zero_shot, &*rest}) {
+    for (std::size_t i = 0; i < part->places.size(); i++) {
+      std::vector<double>& scores = choice.scores[part->places[i]];
+      if (scores.empty()) continue;
+      Result<std::vector<double>> joined = teach::joined_scores(known, scores, prior.weight, part->log_probs[i]);
+      if (!joined.ok()) return joined.error();
+      scores = std::move(*joined);
+    }
+  }
+  choice.head.prior_weight = prior.weight;
+  return {};
 }
 
 teach::ChoiceSettings choice_settings(const TeachOptions& options) {
@@ -256,7 +312,7 @@ Result<TeachReport> learn_lesson(Decider& decider, const Question& question, con
   if (options.all_cues) join_cues(*head_rows);
   // 2. What the model says without the lesson.
   const std::vector<std::size_t> places = zero_shot_rows(checked->rows.size(), options);
-  Result<std::vector<Outcome>> zero_shot = ask_zero_shot(decider, *checked, places, learn);
+  Result<ZeroShot> zero_shot = ask_zero_shot(decider, *checked, places, learn);
   if (!zero_shot.ok()) return zero_shot.error();
   out.asking_seconds = asking.seconds();
   // 3. The head, its calibration, its thresholds.
@@ -264,6 +320,8 @@ Result<TeachReport> learn_lesson(Decider& decider, const Question& question, con
   const std::size_t option_count = question.options.size();
   Result<teach::HeadChoice> choice = teach::choose_head(*head_rows, option_count, choice_settings(options));
   if (!choice.ok()) return choice.error();
+  if (Status chosen = weigh_prior(decider, *checked, *head_rows, *zero_shot, learn, *choice, report); !chosen.ok())
+    return chosen.error();
   choice->head.cues = texts_of(choice->cues, cues, options);
   const Result<std::vector<Outcome>> after = calibrate_head(*choice, *checked, question, learn, out.lesson);
   if (!after.ok()) return after.error();
@@ -279,11 +337,10 @@ Result<TeachReport> learn_lesson(Decider& decider, const Question& question, con
   if (options.learning_curve) draw_curve(*head_rows, *choice, question, learn, report);
   out.fitting_seconds = fitting.seconds();
   // 4. Beside each other.
-  if (!places.empty()) out.lesson.accuracy_zero_shot = accuracy(*zero_shot);
-  out.before = std::move(zero_shot).value();
+  if (!places.empty()) out.lesson.accuracy_zero_shot = accuracy(zero_shot->outcomes);
+  out.before = std::move(zero_shot->outcomes);
   for (const std::size_t place : places) out.after.push_back((*after)[place]);
-  out.log_loss_before = service::mean_log_loss(out.before);
-  out.log_loss_after = service::mean_log_loss(out.after);
+  service::sum_up(learn.seed, out);
   if (checked->duplicates > 0)
     out.notes.push_back(std::to_string(checked->duplicates) + " rows stand twice and count once");
   return report;

@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "decision/readout.h"
 #include "teach/isotonic.h"
+#include "teach/sureness.h"
 
 namespace assay::teach {
 namespace {
@@ -103,6 +104,29 @@ void keep_best(std::vector<double>& probabilities, std::size_t best) {
   }
 }
 
+// c' of apply.h, by evidence.
+double sure_of(const Calibration& calibration, std::span<const double> scores) {
+  std::vector<double> scaled(scores.begin(), scores.end());
+  for (double& score : scaled) score /= calibration.temperature;
+  const double sure = sure_probability({calibration.slope, calibration.shift}, evidence_of(scaled), scores.size());
+  if (calibration.isotonic.empty()) return sure;
+  return std::max(interpolate(calibration.isotonic, sure), 1 / static_cast<double>(scores.size()));
+}
+
+// Gives the best option this probability, at least 1 / n: the others shrink alike, or all move towards guessing.
+void move_best(std::vector<double>& probabilities, std::size_t best, double moved) {
+  const double before = probabilities[best];
+  const double guess = 1 / static_cast<double>(probabilities.size());
+  if (moved >= before) {
+    const double factor = before < 1 ? (1 - moved) / (1 - before) : 0;
+    for (double& one : probabilities) one *= factor;
+  } else {
+    const double mixed = (before - moved) / (before - guess);  // moved >= guess, so before is above it
+    for (double& one : probabilities) one = (1 - mixed) * one + mixed * guess;
+  }
+  probabilities[best] = moved;
+}
+
 }  // namespace
 
 Status check_head(const LinearHead& head, std::size_t option_count) {
@@ -118,6 +142,12 @@ Status check_head(const LinearHead& head, std::size_t option_count) {
 Status check_calibration(const Calibration& calibration) {
   if (!(std::isfinite(calibration.temperature) && calibration.temperature > 0)) {
     return invalid_argument("calibration.temperature", "calibration.temperature must be a finite number above 0");
+  }
+  if (!(std::isfinite(calibration.slope) && calibration.slope >= 0)) {
+    return invalid_argument("calibration.slope", "calibration.slope must be a finite number of at least 0");
+  }
+  if (!std::isfinite(calibration.shift)) {
+    return invalid_argument("calibration.shift", "calibration.shift must be a finite number");
   }
   double x_before = -1;
   double y_before = 0;
@@ -179,6 +209,12 @@ Result<std::vector<double>> calibrated(const Calibration& calibration, std::span
   if (!plain) return plain;
   const std::size_t best = decision::best_option(*plain);
   auto probabilities = decision::probabilities(scores, calibration.temperature);
+  const bool moves = calibration.slope != 1 || calibration.shift != 0;
+  if (scores.size() > 1 && moves) {
+    move_best(*probabilities, best, sure_of(calibration, scores));
+    keep_best(*probabilities, best);
+    return probabilities;
+  }
   if (calibration.isotonic.empty() || scores.size() == 1) {
     keep_best(*probabilities, best);
     return probabilities;

@@ -24,7 +24,8 @@ inline constexpr double kLogProbabilityMin = -700;
 // [0, 1]. Otherwise kInvalidArgument whose field names the part, such as "head.weights". Whoever reads a head from
 // outside calls it once; head_scores() looks at the sizes only.
 Status check_head(const LinearHead& head, std::size_t option_count);
-// The same for a calibration: a finite temperature above 0, knots that rise in x, do not fall in y, and lie in [0, 1].
+// The same for a calibration: a finite temperature above 0, a finite slope of at least 0, a finite shift, knots that
+// rise in x, do not fall in y, and lie in [0, 1].
 Status check_calibration(const Calibration& calibration);
 
 // Log probabilities, one for each option, whose exponentials sum to 1. With L the options that have labels, U the
@@ -51,16 +52,22 @@ Result<std::vector<double>> head_scores(const LinearHead& head, std::span<const 
 Result<std::vector<double>> joined_scores(std::span<const std::size_t> options, std::span<const double> scores,
                                           double prior_weight, std::span<const double> zero_shot_log_probs);
 
-// Probabilities in the order of the scores: softmax(scores / temperature), and then, where there are knots, with k the
-// best option and c its probability,
+// Probabilities in the order of the scores: p = softmax(scores / temperature). With k the best option, c = p_k and n
+// options, a slope other than 1 or a shift other than 0 then makes it
+//
+//   c' = sure_probability() of the evidence (sureness.h), and behind that max(1 / n, isotonic(c')) where there are
+//   knots p_k = c',   p_j -> p_j (1 - c') / (1 - c)            for j != k, where c' >= c: the others shrink alike p ->
+//   (1 - m) p + m / n with m = (c - c') / (c - 1/n)  where c' < c: all move towards guessing alike
+//
+// which keeps the order of the options. With slope 1, shift 0 and knots it is
 //
 //   p_k = c' = max(isotonic(c), q / (1 + q)),   p_j = (1 - c') q_j   for j != k,
 //
 // where q_j is j's share of what the others have (softmax of their scores), and q the largest of these. The bound
 // q / (1 + q) is where the second would overtake. The best option is that of softmax(scores), ties going to the one
-// that was declared first, and it stays the best_option() of what comes out, with knots or without. Each is in [0, 1];
-// the sum is 1 within 1e-12; a single option has 1. Errors: kInvalidArgument for no scores or a calibration that is not
-// whole; kNonfiniteLogits for NaN or infinity.
+// that was declared first, and it stays the best_option() of what comes out. Each is in [0, 1]; the sum is 1 within
+// 1e-12; a single option has 1. Errors: kInvalidArgument for no scores or a calibration that is not whole;
+// kNonfiniteLogits for NaN or infinity.
 Result<std::vector<double>> calibrated(const Calibration& calibration, std::span<const double> scores);
 
 // The calibration for a question of this kind: readout and type equal, option_count within its bucket; of several the

@@ -176,6 +176,35 @@ TEST(Calibrated, MovesTheBestAndKeepsTheRatioOfTheOthers) {
   EXPECT_NEAR(p[2], 0.1, 1e-12);
 }
 
+TEST(Calibrated, MovesTheBestByItsEvidence) {
+  Calibration calibration;
+  calibration.slope = 0;
+  calibration.shift = std::log(2.0);  // odds of 1 among three options, whatever the evidence
+  // 0.7 becomes 0.5: (0.7 - 0.5) / (0.7 - 1/3) of the way to guessing, for all.
+  const double way = 0.2 / (0.7 - 1.0 / 3);
+  auto p = calibrated_ok(calibration, logs({0.2, 0.7, 0.1}));
+  EXPECT_NEAR(p[1], 0.5, 1e-12);
+  EXPECT_NEAR(p[0], 0.2 + way * (1.0 / 3 - 0.2), 1e-12);
+  EXPECT_NEAR(p[2], 0.1 + way * (1.0 / 3 - 0.1), 1e-12);
+  // 0.4 becomes 0.5, and the others shrink alike.
+  p = calibrated_ok(calibration, logs({0.36, 0.4, 0.24}));
+  EXPECT_NEAR(p[1], 0.5, 1e-12);
+  EXPECT_NEAR(p[0], 0.3, 1e-12);
+  EXPECT_NEAR(p[2], 0.2, 1e-12);
+  // Half of the evidence: odds of 4 among two options become odds of 2. A map comes behind it.
+  calibration.slope = 0.5;
+  calibration.shift = 0;
+  EXPECT_NEAR(calibrated_ok(calibration, logs({0.8, 0.2}))[0], 2.0 / 3, 1e-12);
+  calibration.isotonic = {{0, 0.5}, {1, 0.8}};
+  EXPECT_NEAR(calibrated_ok(calibration, logs({0.8, 0.2}))[0], 0.7, 1e-12);
+  calibration.isotonic = {{0, 0}, {1, 0.1}};
+  EXPECT_NEAR(calibrated_ok(calibration, logs({0.8, 0.2}))[0], 0.5, 1e-12);
+  // The evidence is that at the temperature: odds of 16 at 2 are odds of 4.
+  calibration.isotonic.clear();
+  calibration.temperature = 2;
+  EXPECT_NEAR(calibrated_ok(calibration, {std::log(16.0), 0})[0], 2.0 / 3, 1e-12);
+}
+
 TEST(Calibrated, NeverLetsTheSecondOvertake) {
   Calibration calibration;
   calibration.isotonic = {{0, 0}, {1, 0.1}};
@@ -200,6 +229,12 @@ TEST(Calibrated, HasAnAnswerForTheEdges) {
   calibration.temperature = 0;
   EXPECT_EQ(calibrated(calibration, std::vector<double>{0, 1}).error().field, "calibration.temperature");
   calibration.temperature = 1;
+  calibration.slope = -1;
+  EXPECT_EQ(calibrated(calibration, std::vector<double>{0, 1}).error().field, "calibration.slope");
+  calibration.slope = 1;
+  calibration.shift = NAN;
+  EXPECT_EQ(calibrated(calibration, std::vector<double>{0, 1}).error().field, "calibration.shift");
+  calibration.shift = 0;
   calibration.isotonic = {{0.2, 0.3}, {0.9, 0.2}};
   EXPECT_EQ(calibrated(calibration, std::vector<double>{0, 1}).error().field, "calibration.isotonic");
 }
@@ -217,6 +252,10 @@ TEST(Calibrated, KeepsTheAnswerWhateverTheMap) {
     if (round % 5 == 0) scores[0] += 300 * unit(random);
     Calibration calibration;
     calibration.temperature = std::exp(8 * unit(random) - 4);
+    if (round % 2 == 0) {
+      calibration.slope = 3 * unit(random) * unit(random);
+      calibration.shift = 10 * unit(random) - 5;
+    }
     double x = unit(random) / 2;
     double y = unit(random) / 2;
     for (std::size_t knot = random() % 4; knot > 0; knot--) {

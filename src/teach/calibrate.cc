@@ -1,8 +1,8 @@
 #include "teach/calibrate.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include "base/assert.h"
@@ -10,29 +10,60 @@
 #include "teach/apply.h"
 #include "teach/folds.h"
 #include "teach/isotonic.h"
+#include "teach/sureness.h"
 #include "teach/temperature.h"
 
-// Which rows share a fit: those of one type and bucket of option counts, if there are enough; and all of a type.
+// Which rows share a fit: all; those of one type; of a type and a bucket of option counts, if there are enough; and of
+// a type and one option count, if there are enough. Each is held at the fit of the wider one.
 namespace assay::teach {
 namespace {
 
 using RowIndexes = std::vector<std::size_t>;
 
 constexpr std::size_t kOptionsMax = 1024;
-constexpr std::array<std::pair<std::size_t, std::size_t>, 5> kBuckets = {
-    {{2, 2}, {3, 5}, {6, 15}, {16, 63}, {64, kOptionsMax}}};
+// Rows with so many options.
+struct Counts {
+  std::size_t min = 2, max = kOptionsMax;
+};
+constexpr Counts kBuckets[] = {{2, 2}, {3, 5}, {6, 15}, {16, 63}, {64, kOptionsMax}};
+
 constexpr std::size_t kOfEachOutcomeMin = 10;  // right answers, and wrong ones, that an isotonic map needs
 constexpr double kEceGainMin = 0.01;
+// So many rows' worth of belief that a type's temperature is that of all rows, and a bucket's that of its type.
+constexpr double kHeldRows = 10;
+
+// A temperature, and how far evidence at it is to be believed.
+struct Base {
+  double temperature = 1;
+  Sureness sureness;
+};
+// One for each fold, fitted without its rows, and one fitted with all rows at the end.
+using Bases = std::vector<Base>;
 
 class Calibrator {
  public:
   Calibrator(std::span<const CalibrationRow> rows, const CalibrateOptions& options) : rows_(rows), options_(options) {
     for (const CalibrationRow& row : rows_) out_.before.push_back(outcome_of(row, Calibration{}));
     out_.after = out_.before;
+    deal_folds();
   }
 
   CalibrateResult run() && {
-    for (const QuestionType type : {QuestionType::kChoice, QuestionType::kYesNo, QuestionType::kScale}) fit_type(type);
+    RowIndexes all;
+    for (std::size_t row = 0; row < rows_.size(); row++) {
+      if (option_count(row) > 1) all.push_back(row);
+    }
+    all_rows_ = all.size();
+    Bases root(fold_count_ + 1);
+    fit_temperatures(all, kTemperaturePrior, root);
+    fit_surenesses(all, root);
+    for (const QuestionType type : {QuestionType::kChoice, QuestionType::kYesNo, QuestionType::kScale}) {
+      RowIndexes of_type;
+      for (const std::size_t row : all) {
+        if (rows_[row].type == type) of_type.push_back(row);
+      }
+      if (!of_type.empty()) fit_type(type, of_type, root);
+    }
     return std::move(out_);
   }
 
@@ -44,41 +75,102 @@ class Calibrator {
     return {std::move(*probabilities), row.expected, predicted};
   }
 
-  void fit_type(QuestionType type) {
-    RowIndexes of_type;
-    std::array<RowIndexes, kBuckets.size()> of_bucket;
+  std::size_t option_count(std::size_t row) const { return rows_[row].scores.size(); }
+
+  // The right and the wrong answers of each type and option count are spread over the folds alike.
+  void deal_folds() {
+    RowIndexes classes;
     for (std::size_t row = 0; row < rows_.size(); row++) {
-      const std::size_t option_count = rows_[row].scores.size();
-      if (rows_[row].type != type || option_count < 2) continue;
-      of_type.push_back(row);
-      for (std::size_t b = 0; b < kBuckets.size(); b++) {
-        if (option_count >= kBuckets[b].first && option_count <= kBuckets[b].second) of_bucket[b].push_back(row);
-      }
+      const std::size_t kind = static_cast<std::size_t>(rows_[row].type) * (kOptionsMax + 1) + option_count(row);
+      classes.push_back(2 * kind + (is_right(out_.before[row]) ? 1 : 0));
     }
-    if (of_type.empty()) return;
-    add(type, {2, kOptionsMax}, of_type);
-    for (std::size_t b = 0; b < kBuckets.size(); b++) {
-      const bool enough = of_bucket[b].size() >= options_.bucket_rows_min && !of_bucket[b].empty();
-      if (enough && of_bucket[b].size() < of_type.size()) add(type, kBuckets[b], of_bucket[b]);
+    fold_count_ = std::max<std::size_t>(1, std::min(options_.folds, rows_.size()));
+    folds_ = stratified_folds(classes, fold_count_, options_.seed);
+  }
+
+  void fit_type(QuestionType type, const RowIndexes& of_type, const Bases& root) {
+    Bases bases = root;
+    if (of_type.size() < all_rows_) {
+      fit_temperatures(of_type, kHeldRows, bases);
+      fit_surenesses(of_type, bases);
+    }
+    add(type, {}, of_type, bases);
+    for (const Counts bucket : kBuckets) {
+      const RowIndexes of_bucket = with(of_type, bucket);
+      Bases narrower = bases;
+      const bool has_own = of_bucket.size() >= options_.bucket_rows_min && of_bucket.size() < of_type.size();
+      if (has_own) {
+        fit_temperatures(of_bucket, kHeldRows, narrower);
+        fit_surenesses(of_bucket, narrower);
+        add(type, bucket, of_bucket, narrower);
+      }
+      fit_counts(type, of_bucket, has_own ? of_bucket.size() : of_type.size(), narrower);
     }
   }
 
-  // Fits, measures out of fold, and overwrites what a wider calibration said about these rows.
-  void add(QuestionType type, std::pair<std::size_t, std::size_t> bucket, const RowIndexes& which) {
+  // One for each option count of these rows that has enough of them, and is not all of a wider group of `wider` rows.
+  void fit_counts(QuestionType type, const RowIndexes& which, std::size_t wider, const Bases& bases) {
+    std::set<std::size_t> counts;
+    for (const std::size_t row : which) counts.insert(option_count(row));
+    for (const std::size_t count : counts) {
+      const RowIndexes of_count = with(which, {count, count});
+      if (of_count.size() < options_.count_rows_min || of_count.size() == wider) continue;
+      Bases narrower = bases;
+      fit_surenesses(of_count, narrower);
+      add(type, {count, count}, of_count, narrower);
+    }
+  }
+
+  RowIndexes with(const RowIndexes& which, Counts counts) const {
+    RowIndexes out;
+    for (const std::size_t row : which) {
+      if (option_count(row) >= counts.min && option_count(row) <= counts.max) out.push_back(row);
+    }
+    return out;
+  }
+
+  // Each fold's temperature from these rows without the fold's, held at the one that it has.
+  void fit_temperatures(const RowIndexes& which, double prior, Bases& bases) const {
+    for (std::size_t fold = 0; fold < bases.size(); fold++) {
+      std::vector<ScoredLabel> labels;
+      for (const std::size_t row : which) {
+        if (folds_[row] != fold) labels.push_back({rows_[row].scores, rows_[row].expected});
+      }
+      const double centre = std::clamp(bases[fold].temperature, kTemperatureMin, kTemperatureMax);
+      bases[fold].temperature = fit_temperature(labels, prior, centre);
+    }
+  }
+
+  // The same with slope and shift, at the temperature that there is.
+  void fit_surenesses(const RowIndexes& which, Bases& bases) const {
+    for (std::size_t fold = 0; fold < bases.size(); fold++) {
+      std::vector<SurenessRow> sure;
+      for (const std::size_t row : which) {
+        if (folds_[row] == fold) continue;
+        std::vector<double> scores = rows_[row].scores;
+        for (double& score : scores) score /= bases[fold].temperature;
+        sure.push_back({evidence_of(scores), scores.size(), is_right(out_.before[row])});
+      }
+      bases[fold].sureness = fit_sureness(sure, {.parent = bases[fold].sureness});
+    }
+  }
+
+  // Measures out of fold, and overwrites what a wider calibration said about these rows.
+  void add(QuestionType type, Counts counts, const RowIndexes& which, const Bases& fitted) {
     const std::vector<Outcome> before = outcomes(which, out_.before);
-    std::vector<Outcome> after = out_of_fold(which, false);
-    Calibration made = fit(which, false);
+    std::vector<Outcome> after = out_of_fold(which, fitted, false);
+    Calibration made = fit(which, fold_count_, fitted, false);
     if (may_be_isotonic(before)) {
-      std::vector<Outcome> with_map = out_of_fold(which, true);
+      std::vector<Outcome> with_map = out_of_fold(which, fitted, true);
       if (is_better(after, with_map)) {
-        made = fit(which, true);
+        made = fit(which, fold_count_, fitted, true);
         after = std::move(with_map);
       }
     }
     made.readout = options_.readout;
     made.type = question_type_name(type);
-    made.options_min = bucket.first;
-    made.options_max = bucket.second;
+    made.options_min = counts.min;
+    made.options_max = counts.max;
     made.rows = which.size();
     made.ece_before = expected_calibration_error(before);
     made.ece_after = expected_calibration_error(after);
@@ -96,42 +188,32 @@ class Calibrator {
     return out;
   }
 
-  Calibration fit(const RowIndexes& which, bool with_map) const {
-    std::vector<ScoredLabel> labels;
-    for (const std::size_t row : which) labels.push_back({rows_[row].scores, rows_[row].expected});
+  // Of these rows, those of the fold left out.
+  Calibration fit(const RowIndexes& which, std::size_t fold, const Bases& fitted, bool with_map) const {
     Calibration made;
-    made.temperature = fit_temperature(labels);
+    made.temperature = fitted[fold].temperature;
+    made.slope = fitted[fold].sureness.slope;
+    made.shift = fitted[fold].sureness.shift;
     if (!with_map) return made;
     std::vector<WeightedPoint> points;
     for (const std::size_t row : which) {
+      if (folds_[row] == fold) continue;
       const Outcome outcome = outcome_of(rows_[row], made);
       const double right = outcome.predicted == outcome.expected ? 1 : 0;
       points.push_back({outcome.probabilities[outcome.predicted], right, 1});
     }
     made.isotonic = fit_isotonic(points);
-    const double edge = 1 / (2 * (static_cast<double>(which.size()) + 1));
+    const double edge = 1 / (2 * (static_cast<double>(points.size()) + 1));
     for (auto& [x, y] : made.isotonic) y = std::clamp(y, edge, 1 - edge);
     return made;
   }
 
   // For each of these rows, what a fit on the other folds makes of it.
-  std::vector<Outcome> out_of_fold(const RowIndexes& which, bool with_map) const {
-    // Right and wrong answers are spread over the folds alike.
-    RowIndexes classes;
-    for (const std::size_t row : which) classes.push_back(is_right(out_.before[row]) ? 1 : 0);
-    const std::size_t fold_count = std::max<std::size_t>(1, std::min(options_.folds, which.size()));
-    const auto folds = stratified_folds(classes, fold_count, options_.seed);
-    std::vector<Outcome> out(which.size());
-    for (std::size_t fold = 0; fold < fold_count; fold++) {
-      RowIndexes others;
-      for (std::size_t i = 0; i < which.size(); i++) {
-        if (folds[i] != fold) others.push_back(which[i]);
-      }
-      const Calibration made = fit(others, with_map);
-      for (std::size_t i = 0; i < which.size(); i++) {
-        if (folds[i] == fold) out[i] = outcome_of(rows_[which[i]], made);
-      }
-    }
+  std::vector<Outcome> out_of_fold(const RowIndexes& which, const Bases& fitted, bool with_map) const {
+    std::vector<Calibration> made;
+    for (std::size_t fold = 0; fold < fold_count_; fold++) made.push_back(fit(which, fold, fitted, with_map));
+    std::vector<Outcome> out;
+    for (const std::size_t row : which) out.push_back(outcome_of(rows_[row], made[folds_[row]]));
     return out;
   }
 
@@ -162,6 +244,9 @@ class Calibrator {
   std::span<const CalibrationRow> rows_;
   const CalibrateOptions& options_;
   CalibrateResult out_;
+  std::size_t all_rows_ = 0;  // with more than one option
+  std::size_t fold_count_ = 1;
+  std::vector<std::size_t> folds_;  // of each row
 };
 
 }  // namespace

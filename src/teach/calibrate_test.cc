@@ -64,24 +64,50 @@ TEST(Calibrate, FindsTheTemperatureThatTheScoresWereSpoiltWith) {
   EXPECT_DOUBLE_EQ(made.log_loss_before, log_loss(result.before));
 }
 
-TEST(Calibrate, MapsWhatNoTemperatureCanMend) {
-  // Very sure answers are right in 6 of 10, hesitant ones in 9 of 10.
+TEST(Calibrate, BelievesEvidenceNoMoreThanItIsWorth) {
+  // Sure or not, 6 of 10 are right: no temperature says that of four options without losing all that is right in them.
   std::vector<CalibrationRow> rows;
-  for (int i = 0; i < 50; i++) {
-    append(rows, repeat({.scores = {5, 0}, .expected = 0}, 6));
-    append(rows, repeat({.scores = {5, 0}, .expected = 1}, 4));
-    append(rows, repeat({.scores = {0.5, 0}, .expected = 0}, 9));
-    append(rows, repeat({.scores = {0.5, 0}, .expected = 1}, 1));
+  for (int i = 0; i < 30; i++) {
+    append(rows, repeat({.scores = {8, 0, 1, 0}, .expected = 0}, 6));
+    append(rows, repeat({.scores = {8, 0, 1, 0}, .expected = 2}, 4));
+    append(rows, repeat({.scores = {0.5, 0, 0, 0}, .expected = 0}, 6));
+    append(rows, repeat({.scores = {0.5, 0, 0, 0}, .expected = 3}, 4));
+  }
+  const auto result = fitted(rows);
+  ASSERT_EQ(result.calibrations.size(), 1U);
+  EXPECT_LT(result.calibrations[0].slope, 0.2);
+  EXPECT_LT(result.calibrations[0].ece_after, 0.05);
+  for (const Outcome& outcome : result.after) EXPECT_NEAR(outcome.probabilities[0], 0.6, 0.08);
+}
+
+TEST(Calibrate, MapsWhatNoTwoNumbersCanMend) {
+  // Right in 6 of 10 up to a point, and beyond it in 19 of 20.
+  std::vector<CalibrationRow> rows;
+  for (int i = 0; i < 60; i++) {
+    for (const double score : {1.0, 2.0, 3.0, 4.0, 5.0}) {
+      append(rows, repeat({.scores = {score, 0}, .expected = 0}, 6));
+      append(rows, repeat({.scores = {score, 0}, .expected = 1}, 4));
+    }
+    append(rows, repeat({.scores = {5.5, 0}, .expected = 0}, 19));
+    append(rows, repeat({.scores = {5.5, 0}, .expected = 1}, 1));
   }
   const auto result = fitted(rows);
   ASSERT_EQ(result.calibrations.size(), 1U);
   EXPECT_FALSE(result.calibrations[0].isotonic.empty());
   EXPECT_LT(result.calibrations[0].ece_after, 0.02);
-  // A map that may not fall gives both what they have together.
-  for (const Outcome& outcome : result.after) EXPECT_NEAR(outcome.probabilities[0], 0.75, 0.05);
   auto few = rows;
   few.resize(199);
   EXPECT_TRUE(fitted(few).calibrations[0].isotonic.empty());
+}
+
+TEST(Calibrate, FewRowsOfAKindTakeWhatTheOthersShow) {
+  std::mt19937 random(5);
+  auto rows = drawn(600, 4, 3, random);
+  auto scales = drawn(8, 4, 3, random);
+  for (CalibrationRow& row : scales) row.type = QuestionType::kScale;
+  append(rows, scales);
+  const auto result = fitted(rows, {.readout = "text"});
+  EXPECT_NEAR(find_calibration(result.calibrations, "text", "scale", 4)->temperature, 3, 1);
 }
 
 TEST(Calibrate, GivesEachBucketWithRowsEnoughItsOwn) {
@@ -93,12 +119,13 @@ TEST(Calibrate, GivesEachBucketWithRowsEnoughItsOwn) {
   for (CalibrationRow& row : yes_no) row.type = QuestionType::kYesNo;
   append(rows, yes_no);
   const auto result = fitted(rows, {.readout = "text"});
-  ASSERT_EQ(result.calibrations.size(), 4U);
+  ASSERT_EQ(result.calibrations.size(), 5U);
   const auto& all = result.calibrations;
   EXPECT_EQ(find_calibration(all, "text", "choice", 2)->rows, 400U);
   EXPECT_NEAR(find_calibration(all, "text", "choice", 2)->temperature, 4, 1);
   EXPECT_NEAR(find_calibration(all, "text", "choice", 3)->temperature, 1, 0.3);
-  EXPECT_EQ(find_calibration(all, "text", "choice", 20)->rows, 849U);  // 49 rows join the whole
+  EXPECT_EQ(find_calibration(all, "text", "choice", 20)->rows, 49U);  // too few for a bucket, not for an option count
+  EXPECT_EQ(find_calibration(all, "text", "choice", 21)->rows, 849U);
   EXPECT_EQ(find_calibration(all, "text", "choice", 100)->rows, 849U);
   EXPECT_EQ(find_calibration(all, "text", "yes_no", 2)->rows, 30U);
   EXPECT_EQ(find_calibration(all, "text", "scale", 2), nullptr);

@@ -11,6 +11,7 @@
 #include "teach/apply.h"
 #include "teach/features.h"
 #include "teach/folds.h"
+#include "teach/prior_choice.h"
 #include "teach/teaching_rows.h"
 #include "teach/temperature.h"
 
@@ -30,63 +31,17 @@ constexpr double kFirstLambda = 0.3;
 constexpr double kRowsPerOptionFew = 3;
 constexpr double kShrinkagesFew[] = {0.7, 0.9};
 constexpr double kFirstShrinkageFew = 0.9;
-constexpr double kPriorWeights[] = {0.25, 0.5, 1};
 constexpr double kPriorWeightFew = 0.25;
 constexpr double kDefaultShrinkage = 0.7;
 constexpr double kDefaultLambda = 1;
 constexpr double kDefaultSharpnessLda = 0.1;
 constexpr double kDefaultSharpnessRidge = 10;
 
-// Of one row each, in the order of the rows tested.
-using Losses = std::vector<double>;
-
-struct Difference {
-  double mean = 0, error = 0;  // of the second less the first, and its standard error
-};
-
-Difference difference(const Losses& first, const Losses& second) {
-  const auto n = static_cast<double>(first.size());
-  double sum = 0;
-  double squares = 0;
-  for (std::size_t i = 0; i < first.size(); i++) {
-    const double one = second[i] - first[i];
-    sum += one;
-    squares += one * one;
-  }
-  const double mean = sum / n;
-  return {mean, std::sqrt(std::max(0.0, squares / n - mean * mean) / n)};
-}
-
-// How well scores of tested rows do, at their best temperature.
-struct Measured {
-  double accuracy = 0, log_loss = 0, temperature = 1;
-  Losses losses;
-};
-
-Measured measure(std::span<const ScoredLabel> labels) {
-  Measured out;
-  out.temperature = fit_temperature(labels);
-  for (const ScoredLabel& label : labels) {
-    out.losses.push_back(log_loss_at(std::span(&label, 1), out.temperature));
-    out.log_loss += out.losses.back();
-    if (decision::best_option(label.scores) == label.expected) out.accuracy += 1;
-  }
-  out.log_loss /= static_cast<double>(labels.size());
-  out.accuracy /= static_cast<double>(labels.size());
-  return out;
-}
-
 // The rows tested with the head's own scores, over its classes.
 std::vector<ScoredLabel> own_labels(const RowSet& rows, const std::vector<double>& scores) {
   std::vector<ScoredLabel> out;
   for (const std::size_t row : rows.tested()) out.push_back({rows.row_of(scores, row), rows.classes()[row]});
   return out;
-}
-
-// What costs more at each answer has to earn it.
-bool earns_its_cost(const Measured& cheap, const Measured& dear) {
-  const Difference change = difference(cheap.losses, dear.losses);
-  return change.mean < -2 * change.error && dear.accuracy >= cheap.accuracy;
 }
 
 struct Candidate {
@@ -262,16 +217,12 @@ Result<Use> score_rows(const RowSet& all, std::span<const TeachingRow> rows, con
   out.accuracy_zero_shot = zero_shot_accuracy(all, rows);
   const bool may_choose = out.measured && !settings.prior_weight && out.accuracy_zero_shot >= 0;
   if (may_choose) {
-    const Measured without = best;
-    for (const double other : kPriorWeights) {
-      if (has_few(all) && other > kPriorWeightFew) break;
-      auto with = joined(all, rows, *scores, other);
-      Measured measured = measure(all, rows, with);
-      if (!earns_its_cost(without, measured) || measured.log_loss >= best.log_loss) continue;
-      use.prior_weight = other;
-      best = std::move(measured);
-      out.scores = std::move(with);
-    }
+    std::vector<PriorRow> priors;
+    for (const std::size_t row : all.tested())
+      priors.push_back({all.row_of(*scores, row), rows[row].zero_shot_log_probs, rows[row].option});
+    use.prior_weight = choose_prior(priors, all.options(), prior_weight_max(rows)).weight;
+    out.scores = joined(all, rows, *scores, use.prior_weight);
+    best = measure(all, rows, out.scores);
   }
   out.accuracy = best.accuracy;
   out.accuracy_error = std::sqrt(best.accuracy * (1 - best.accuracy) / static_cast<double>(out.rows_tested));
@@ -300,6 +251,8 @@ Result<LinearHead> fit_head(std::span<const TeachingRow> rows, const std::vector
   head.prior_weight = prior_weight;
   return head;
 }
+
+double prior_weight_max(std::span<const TeachingRow> rows) { return has_few(RowSet(rows)) ? kPriorWeightFew : 1; }
 
 void sharpen(LinearHead& head, double factor) {
   for (float& weight : head.weights) weight = static_cast<float>(static_cast<double>(weight) * factor);

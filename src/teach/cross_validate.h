@@ -78,6 +78,9 @@ Result<HeadChoice> choose_head(std::span<const TeachingRow> rows, std::size_t op
 Result<LinearHead> fit_head(std::span<const TeachingRow> rows, const std::vector<std::size_t>& cues, HeadMethod method,
                             double regularisation, double prior_weight, bool normalise = true);
 
+// The largest prior weight that is tried with so many rows: 0.25 with fewer than three to an option on average, else 1.
+double prior_weight_max(std::span<const TeachingRow> rows);
+
 // Multiplies the head's weights and biases.
 void sharpen(LinearHead& head, double factor);
 

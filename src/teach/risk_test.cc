@@ -59,6 +59,69 @@ TEST(FewestRows, IsWhatAnUnbrokenRowOfRightAnswersNeeds) {
   EXPECT_EQ(fewest_rows(0.99, 0.01), 1U);
 }
 
+double choose(std::size_t n, std::size_t k) {
+  double out = 1;
+  for (std::size_t i = 0; i < k; i++) out = out * static_cast<double>(n - i) / static_cast<double>(i + 1);
+  return out;
+}
+
+TEST(NextTail, IsTheSumOfItsTerms) {
+  // Of 3 labelled and 1 to come two are wrong; that it is not two of the labelled ones: 1 - 3 / 6.
+  EXPECT_NEAR(next_tail(1, 3, 0.5, 1), 0.5, 1e-12);
+  EXPECT_NEAR(next_tail(0, 9, 0.05, 1), 0.1, 1e-12);
+  EXPECT_EQ(next_tail(3, 3, 0.5, 7), 1);
+  for (const double risk : {0.05, 0.3}) {
+    for (const std::size_t next : {1U, 7U, 40U}) {
+      const auto too_many = static_cast<std::size_t>(std::floor(risk * static_cast<double>(next) + 1e-9)) + 1;
+      for (std::size_t wrong = 0; wrong <= 30; wrong++) {
+        double sum = 0;
+        for (std::size_t j = 0; j <= wrong; j++) {
+          const std::size_t others = wrong + too_many - j;
+          if (others <= next) sum += choose(30, j) * choose(next, others) / choose(30 + next, wrong + too_many);
+        }
+        EXPECT_NEAR(next_tail(wrong, 30, risk, next), sum, 1e-11) << risk << " " << next << " " << wrong;
+      }
+    }
+  }
+}
+
+TEST(NextTail, IsTheLongRunsFromFarAway) {
+  for (const std::size_t wrong : {0U, 5U, 20U, 40U})
+    EXPECT_NEAR(next_tail(wrong, 400, 0.05, kHorizonMax), binomial_tail(wrong, 400, 0.05), 2e-3) << wrong;
+  // Chance has a larger part in fewer answers.
+  EXPECT_GT(next_tail(10, 400, 0.05, 100), next_tail(10, 400, 0.05, 1000));
+  EXPECT_GT(next_tail(10, 400, 0.05, 1000), binomial_tail(10, 400, 0.05));
+}
+
+TEST(NextTail, CountsWhatTheRiskAllowsExactly) {
+  // 29 of 100 are no more than 0.29, though 0.29 * 100 is less than 29 in double.
+  EXPECT_NEAR(next_tail(0, 1, 0.29, 100), next_tail(0, 1, 0.295, 100), 1e-12);
+}
+
+TEST(FewestRows, GrowsWithAShorterHorizon) {
+  EXPECT_EQ(fewest_rows(0.05, 0.85, 1), 6U);    // 1 / 7
+  EXPECT_EQ(fewest_rows(0.05, 0.85, 10), 57U);  // 10 / 67: none of ten may be wrong
+  EXPECT_EQ(fewest_rows(0.05, 0.9, kHorizonMax), 45U);
+}
+
+TEST(FindThresholds, WithAHorizonChanceIsInIt) {
+  const RiskSettings ten{.level = 0.85, .horizon = 10};
+  EXPECT_FALSE(only(copies(56, 0.6, true), ten).value.has_value());
+  EXPECT_EQ(only(copies(56, 0.6, true), ten).rows_missing, 1U);
+  const Threshold found = only(copies(57, 0.6, true), ten);
+  EXPECT_EQ(found.value, 0.6);
+  EXPECT_EQ(found.horizon, 10U);
+  // 2 % wrong, then 4 %: good enough in the long run, not for the next hundred.
+  const auto rows =
+      joined({copies(980, 0.9, true), copies(20, 0.9, false), copies(960, 0.7, true), copies(40, 0.7, false)});
+  EXPECT_EQ(only(rows).value, 0.7);
+  EXPECT_EQ(only(rows, {.horizon = 100}).value, 0.9);
+  // 4 % wrong, of the next hundred with more than 5 by chance in a fifth of all cases: no labels help against that.
+  const Threshold none = only(joined({copies(9600, 0.9, true), copies(400, 0.9, false)}), {.horizon = 100});
+  EXPECT_FALSE(none.value.has_value());
+  EXPECT_EQ(none.rows_missing, 0U);
+}
+
 TEST(FindThresholds, ActsOnAllWhereAllAreRight) {
   const Threshold found = only(copies(45, 0.6, true));
   EXPECT_EQ(found.value, 0.6);
@@ -155,6 +218,7 @@ TEST(FindThresholds, RefusesWhatMakesNoSense) {
   EXPECT_EQ(field({}, {.risk = 0}), "risk");
   EXPECT_EQ(field({}, {.risk = nan}), "risk");
   EXPECT_EQ(field({}, {.level = 1}), "level");
+  EXPECT_EQ(field({}, {.horizon = kHorizonMax + 1}), "horizon");
   EXPECT_EQ(field({}, {.by_option = true}), "options");
 }
 
@@ -183,21 +247,38 @@ struct Outcome {
   double violated = 0, coverage = 0;
 };
 
-Outcome simulate(const Population& population, std::size_t rows, std::uint64_t seed) {
+RiskRow drawn(const Population& population, Random& random) {
+  const double confidence = population.confidence(uniform(random));
+  return {.confidence = confidence, .right = uniform(random) < population.right(confidence)};
+}
+
+// Are more than a twentieth of the next `horizon` answers acted on wrong?
+bool next_are_wrong(const Population& population, double value, std::size_t horizon, Random& random) {
+  std::size_t acted = 0, wrong = 0;
+  while (acted < horizon) {
+    const RiskRow row = drawn(population, random);
+    if (row.confidence < value) continue;
+    acted++;
+    if (!row.right) wrong++;
+  }
+  return static_cast<double>(wrong) / static_cast<double>(horizon) > 0.05;
+}
+
+Outcome simulate(const Population& population, std::size_t rows, std::uint64_t seed, std::size_t horizon = 0) {
   constexpr int kSplits = 1000;
   Random random(seed);
   Outcome outcome;
   for (int split = 0; split < kSplits; split++) {
     std::vector<RiskRow> sample;
-    for (std::size_t i = 0; i < rows; i++) {
-      const double confidence = population.confidence(uniform(random));
-      sample.push_back({.confidence = confidence, .right = uniform(random) < population.right(confidence)});
-    }
-    const Threshold found = only(sample);
+    for (std::size_t i = 0; i < rows; i++) sample.push_back(drawn(population, random));
+    const Threshold found = only(sample, {.horizon = horizon});
     outcome.coverage += found.coverage / kSplits;
-    if (found.value && true_risk(population, *found.value) > 0.05) outcome.violated += 1.0 / kSplits;
+    if (!found.value) continue;
+    const bool violated = horizon == 0 ? true_risk(population, *found.value) > 0.05
+                                       : next_are_wrong(population, *found.value, horizon, random);
+    if (violated) outcome.violated += 1.0 / kSplits;
   }
-  std::printf("%-20s %4zu rows, seed %llu: violated %.3f, coverage %.3f\n", population.name, rows,
+  std::printf("%-20s %4zu rows, next %zu, seed %llu: violated %.3f, coverage %.3f\n", population.name, rows, horizon,
               static_cast<unsigned long long>(seed), outcome.violated, outcome.coverage);
   return outcome;
 }
@@ -207,9 +288,9 @@ double discrete(double u) {
   return kValues[std::min<std::size_t>(static_cast<std::size_t>(u * 5), 4)];
 }
 
-TEST(FindThresholds, KeepsTheStatedRiskInNineOfTenSplits) {
+std::vector<Population> populations() {
   const auto same = [](double confidence) { return confidence; };
-  const Population populations[] = {
+  return {
       {"calibrated", [](double u) { return 1 - 0.7 * u; }, same},
       {"easy", [](double u) { return 1 - 0.5 * u * u * u; }, same},
       {"overconfident", [](double u) { return 1 - 0.3 * u; }, [](double c) { return c * c * c; }},
@@ -220,11 +301,43 @@ TEST(FindThresholds, KeepsTheStatedRiskInNineOfTenSplits) {
       // Against the assumption: the surest are wrong more often than those below.
       {"worst at the top", [](double u) { return u; }, [](double c) { return c > 0.9 ? 0.9 : 0.95; }},
   };
-  for (const Population& population : populations) {
+}
+
+TEST(FindThresholds, KeepsTheStatedRiskInNineOfTenSplits) {
+  for (const Population& population : populations()) {
     for (const std::size_t rows : {100, 400, 1500}) {
       EXPECT_LE(simulate(population, rows, 20261130).violated, 0.1) << population.name << " " << rows;
     }
   }
+}
+
+TEST(FindThresholds, KeepsTheRiskOfTheNextAnswersInNineOfTenSplits) {
+  for (const Population& population : populations()) {
+    EXPECT_LE(simulate(population, 400, 20261130, 200).violated, 0.1) << population.name;
+  }
+  // Where the surest are wrong as often as all others.
+  for (const double right : {0.95, 0.97}) {
+    const Population flat{"flat", [](double u) { return u; }, [right](double) { return right; }};
+    EXPECT_LE(simulate(flat, 400, 20261130, 200).violated, 0.1) << right;
+  }
+}
+
+TEST(FindThresholds, TheLongRunPromisesNothingOfTheNextFew) {
+  // 3.5 % wrong: a threshold of the long run may act on all, and then of the next 40 more than two are often wrong.
+  const Population flat{"flat", [](double u) { return u; }, [](double) { return 0.965; }};
+  Random random(5);
+  int found = 0, broken = 0;
+  for (int split = 0; split < 500; split++) {
+    std::vector<RiskRow> sample;
+    for (int i = 0; i < 1500; i++) sample.push_back(drawn(flat, random));
+    const Threshold threshold = only(sample);
+    if (!threshold.value) continue;
+    found++;
+    if (next_are_wrong(flat, *threshold.value, 40, random)) broken++;
+  }
+  EXPECT_GT(found, 50);
+  EXPECT_GT(10 * broken, found);
+  EXPECT_LE(simulate(flat, 1500, 5, 40).violated, 0.1);
 }
 
 TEST(FindThresholds, IsAtItsLimitWhereEachThresholdIsFalse) {

@@ -31,8 +31,8 @@ Loss loss_of(const ScoredLabel& row, double b) {
   return {std::log(sum) - b * right, mean - right, std::max(0.0, square - mean * mean)};
 }
 
-Loss loss_of(std::span<const ScoredLabel> rows, double b, double prior) {
-  Loss total{0, prior * (1 - 1 / b), prior / (b * b)};
+Loss loss_of(std::span<const ScoredLabel> rows, double b, double prior, double centre) {
+  Loss total{0, prior * (centre - 1 / b), prior / (b * b)};
   for (const ScoredLabel& row : rows) {
     const Loss one = loss_of(row, b);
     total.slope += one.slope;
@@ -43,14 +43,14 @@ Loss loss_of(std::span<const ScoredLabel> rows, double b, double prior) {
 
 }  // namespace
 
-double fit_temperature(std::span<const ScoredLabel> rows, double prior) {
-  ASSAY_ASSERT(prior >= 0);
+double fit_temperature(std::span<const ScoredLabel> rows, double prior, double centre) {
+  ASSAY_ASSERT(prior >= 0 && centre >= kTemperatureMin && centre <= kTemperatureMax);
   constexpr int kStepsMax = 200;
   double low = 1 / kTemperatureMax;
   double high = 1 / kTemperatureMin;
-  double b = 1;
+  double b = 1 / centre;
   for (int step = 0; step < kStepsMax; step++) {
-    const Loss at = loss_of(rows, b, prior);
+    const Loss at = loss_of(rows, b, prior, centre);
     if (at.slope == 0) return 1 / b;
     // The slope rises with b: the smallest loss lies on the side that it falls to.
     (at.slope > 0 ? high : low) = b;

@@ -12,7 +12,8 @@ TOOL = ""
 
 try:
     import numpy as np
-    from scipy.optimize import minimize_scalar
+    from scipy.optimize import minimize, minimize_scalar
+    from scipy.stats import betabinom, binom, hypergeom
     from sklearn.calibration import calibration_curve
     from sklearn.covariance import ledoit_wolf_shrinkage
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -162,17 +163,58 @@ class ReferenceTest(unittest.TestCase):
             rows, options = int(self.random.integers(5, 100)), int(self.random.integers(2, 6))
             scores = self.random.normal(size=(rows, options)) * 3
             y = np.array([self.random.choice(options, p=softmax(row / 2)) for row in scores])
-            prior = float(number % 2)
-            ours = ask("temperature", [rows, options], [prior],
+            prior, centre = float(number % 2), float(self.random.uniform(0.5, 4))
+            ours = ask("temperature", [rows, options], [prior, centre],
                        *[part for row in range(rows) for part in (scores[row], [int(y[row])])])
 
             def loss(temperature):
-                return rows * log_loss_at(scores, y, temperature) + prior * (1 / temperature + np.log(temperature))
+                return rows * log_loss_at(scores, y, temperature) + prior * (centre / temperature + np.log(temperature))
 
             found = minimize_scalar(lambda u: loss(np.exp(u)), bounds=(np.log(1e-3), np.log(1e3)), method="bounded",
                                     options={"xatol": 1e-10}).x
             self.assert_near(ours[0], np.exp(found), 1e-5)
             self.assert_near(ours[1], log_loss_at(scores, y, np.exp(found)), 1e-9)
+
+    def test_sureness_against_a_general_minimiser(self):
+        for self.round in range(60):
+            rows = int(self.random.integers(5, 200))
+            evidence = self.random.exponential(2, rows)
+            options = self.random.integers(2, 8, rows)
+            true_slope, true_shift = self.random.uniform(-0.2, 1.2), self.random.normal()
+            odds = true_slope * evidence - np.log(options - 1) + true_shift
+            right = (self.random.uniform(size=rows) < 1 / (1 + np.exp(-odds))).astype(int)
+            weights, parent = self.random.uniform(0.5, 10, 2), [self.random.uniform(0, 1.5), self.random.normal()]
+            ours = ask("sureness", [rows], weights, parent,
+                       *[part for one in zip(evidence, options, right) for part in ([one[0]], [int(one[1]), int(one[2])])])
+
+            def loss(w):
+                odds = w[0] * evidence - np.log(options - 1) + w[1]
+                return (np.logaddexp(0, odds) - right * odds).sum() + (weights * (w - parent) ** 2).sum() / 2
+
+            found = minimize(loss, parent, method="L-BFGS-B", bounds=[(0, None), (None, None)],
+                             options={"ftol": 1e-15, "gtol": 1e-10}).x
+            self.assert_near(ours, found, 1e-4)
+            self.assertLessEqual(loss(ours), loss(found) + 1e-9)
+
+    def test_the_tails_behind_thresholds(self):
+        asked = []
+        for self.round in range(400):
+            acted = int(10 ** self.random.uniform(0, 4))
+            risk = float(self.random.choice([0.01, 0.05, 0.1, 0.3, self.random.uniform(0.001, 0.9)]))
+            # About as many as are at stake, so that the numbers are not all 0 or 1.
+            wrong = min(acted, int(self.random.binomial(acted, risk * self.random.uniform(0.3, 1.2))))
+            asked.append([wrong, acted, risk, int(10 ** self.random.uniform(0, 5)) if self.round % 4 else 0])
+        ours = ask("tails", [len(asked)], *[part for w, n, r, h in asked for part in ([w, n], [r], [h])])
+        for self.round, ((wrong, acted, risk, horizon), tail) in enumerate(zip(asked, ours)):
+            if horizon == 0:
+                self.assert_near(tail, binom.cdf(wrong, acted, risk), 1e-9)
+                continue
+            too_many = next(k for k in range(int(risk * horizon), horizon + 1) if k / horizon > risk)
+            if wrong == acted:
+                self.assertEqual(tail, 1)
+                continue
+            self.assert_near(tail, hypergeom.cdf(wrong, acted + horizon, wrong + too_many, acted), 1e-7)
+            self.assert_near(tail, betabinom.sf(too_many - 1, horizon, wrong + 1, acted - wrong), 1e-7)
 
 
 def softmax(scores):

@@ -6,7 +6,9 @@
 //   prepare ROWS WIDTH, ROWS * WIDTH numbers -> the same, standardised
 //   isotonic POINTS QUERIES, POINTS times x y weight, QUERIES times x -> the map at each query
 //   metrics ROWS OPTIONS, ROWS times (probabilities, expected) -> log-loss, Brier score, calibration error
-//   temperature ROWS OPTIONS PRIOR, ROWS times (scores, expected) -> temperature, log-loss at it
+//   temperature ROWS OPTIONS PRIOR CENTRE, ROWS times (scores, expected) -> temperature, log-loss at it
+//   sureness ROWS SLOPE_WEIGHT SHIFT_WEIGHT SLOPE SHIFT, ROWS times (evidence, options, right) -> slope, shift
+//   tails COUNT, COUNT times (wrong, acted, risk, horizon; 0: the long run) -> the p-value of each
 
 #include <cmath>
 #include <iomanip>
@@ -19,6 +21,8 @@
 #include "teach/features.h"
 #include "teach/head.h"
 #include "teach/isotonic.h"
+#include "teach/risk.h"
+#include "teach/sureness.h"
 #include "teach/temperature.h"
 
 namespace {
@@ -109,15 +113,44 @@ void temperature() {
   const auto rows = read<std::size_t>();
   const auto options = read<std::size_t>();
   const auto prior = read<double>();
+  const auto centre = read<double>();
   std::vector<std::vector<double>> scores(rows);
   std::vector<ScoredLabel> labels(rows);
   for (std::size_t i = 0; i < rows; i++) {
     scores[i] = read_many<double>(options);
     labels[i] = {scores[i], read<std::size_t>()};
   }
-  const double found = fit_temperature(labels, prior);
+  const double found = fit_temperature(labels, prior, centre);
   write(found);
   write(log_loss_at(labels, found));
+}
+
+void sureness() {
+  const auto count = read<std::size_t>();
+  SurenessPrior prior;
+  prior.slope_weight = read<double>();
+  prior.shift_weight = read<double>();
+  prior.parent.slope = read<double>();
+  prior.parent.shift = read<double>();
+  std::vector<SurenessRow> rows(count);
+  for (SurenessRow& row : rows) {
+    row.evidence = read<double>();
+    row.options = read<std::size_t>();
+    row.right = read<int>() != 0;
+  }
+  const Sureness found = fit_sureness(rows, prior);
+  write(found.slope);
+  write(found.shift);
+}
+
+void tails() {
+  for (auto left = read<std::size_t>(); left > 0; left--) {
+    const auto wrong = read<std::size_t>();
+    const auto acted = read<std::size_t>();
+    const auto risk = read<double>();
+    const auto horizon = read<std::size_t>();
+    write(horizon == 0 ? binomial_tail(wrong, acted, risk) : next_tail(wrong, acted, risk, horizon));
+  }
 }
 
 }  // namespace
@@ -136,6 +169,10 @@ int main() {
     metrics();
   } else if (command == "temperature") {
     temperature();
+  } else if (command == "sureness") {
+    sureness();
+  } else if (command == "tails") {
+    tails();
   } else {
     std::cerr << "reference_tool: unknown command " << command << "\n";
     return 2;
