@@ -12,6 +12,7 @@ namespace assay::teach {
 namespace {
 
 constexpr double kWeights[] = {0, 0.25, 0.5, 1};
+constexpr std::size_t kRowsMin = 10;
 
 Measured measure_with(std::span<const PriorRow> rows, std::span<const std::size_t> options, double weight) {
   std::vector<std::vector<double>> scores;
@@ -71,7 +72,8 @@ PriorChoice choose_prior(std::span<const PriorRow> rows, std::span<const std::si
     } else {
       const Measured& without = out.trials.front().measured;
       trial.change = difference(without.losses, trial.measured.losses);
-      if (earns_its_cost(without, trial.measured) && trial.measured.log_loss < best) {
+      const bool earns = rows.size() >= kRowsMin && earns_its_cost(without, trial.measured);
+      if (earns && trial.measured.log_loss < best) {
         out.weight = weight;
         best = trial.measured.log_loss;
       }

@@ -48,8 +48,9 @@ struct PriorChoice {
 };
 
 // Tries 0.25, 0.5 and 1, up to `weight_max`, by joined_scores() of apply.h. Of those that earn their cost beside 0 the
-// one with the smallest log-loss is taken, else 0: a prior makes each answer score all options as well. The features
-// are not touched: the head's scores are the same for all weights. `options` are those that have labels, rising.
+// one with the smallest log-loss is taken, else 0, and with fewer than 10 rows 0 whatever they say: a prior makes each
+// answer score all options as well. The features are not touched: the head's scores are the same for all weights.
+// `options` are those that have labels, rising.
 // REQUIRES: at least one row; a score for each of `options`; zero-shot log probabilities, no NaN or plus infinity, for
 // each option that there is.
 PriorChoice choose_prior(std::span<const PriorRow> rows, std::span<const std::size_t> options, double weight_max = 1);

@@ -57,7 +57,12 @@ TEST(ChoosePrior, TakesWhatIsWorthIt) {
 
 TEST(ChoosePrior, LeavesAloneWhatSaysNothing) { EXPECT_EQ(Rows(200, 1, 0).chosen().weight, 0); }
 
-TEST(ChoosePrior, LeavesAloneWhatFewRowsCannotShow) { EXPECT_EQ(Rows(8, 1.5, 0.2).chosen().weight, 0); }
+TEST(ChoosePrior, TellsAndTakesNothingFromTooFewRows) {
+  const PriorChoice few = Rows(9, 0, 5).chosen();
+  EXPECT_EQ(few.weight, 0);
+  EXPECT_LT(few.trials[3].change.mean, -2 * few.trials[3].change.error);
+  EXPECT_GT(Rows(40, 0, 5).chosen().weight, 0);
+}
 
 TEST(ChoosePrior, GoesNoFurtherThanItMay) {
   const PriorChoice choice = Rows(200, 1, 1).chosen(0.25);
