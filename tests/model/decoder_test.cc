@@ -37,7 +37,8 @@ struct Kind {
   const char* model;
   bool flash_attention;
   // Sums in another order when branches stand side by side. Flash attention over fewer than 64 rows, as recurrent
-  // models have it, sums in half precision. A last digit may become a step of a row's 16-bit integers (docs/kernels.md).
+  // models have it, sums in half precision. A last digit may become a step of a row's 16-bit integers
+  // (docs/kernels.md).
   double rounding;
 };
 
