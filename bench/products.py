@@ -1,6 +1,6 @@
 """A layer's matrix products alone, weights from memory: ggml's own code and ours, in turns, at 1 to 512 rows.
 
-  TYPE, WIDTH by WIDE, N rows   milliseconds of all layers' products on each side, ours over ggml's as a ratio of times
+  TYPE, WIDTH by WIDE, N rows   milliseconds of all products on each side, and ggml's time over ours
 
 Types F16, BF16 and F32 (--only names others: q8_0, q4_K), shapes of the default model (576 by 1536) and of Qwen3-0.6B (1024 by
 3072). Numbers are the fastest of the turns, the ratio is the median. --quick: the first shape, fewer turns.

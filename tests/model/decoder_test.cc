@@ -37,7 +37,8 @@ struct Kind {
   const char* model;
   bool flash_attention;
   // Sums in another order when branches stand side by side. Flash attention over fewer than 64 rows, as recurrent
-  // models have it, sums in half precision.
+  // models have it, sums in half precision. A last digit may become a step of a row's 16-bit integers
+  // (docs/kernels.md).
   double rounding;
 };
 
@@ -127,11 +128,11 @@ TEST_P(BothKinds, TokensOutsideTheVocabularyAreRefused) {
 
 INSTANTIATE_TEST_SUITE_P(Tiny, BothKinds,
                          ::testing::Values(Kind{"tiny-attention.gguf", true, 1e-3},
-                                           Kind{"tiny-attention.gguf", false, 1e-4},
-                                           Kind{"tiny-hybrid.gguf", true, 1e-2}, Kind{"tiny-hybrid.gguf", false, 1e-4},
-                                           Kind{"tiny-window.gguf", true, 1e-3}, Kind{"tiny-window.gguf", false, 1e-4},
-                                           Kind{"tiny-experts.gguf", true, 1e-3},
-                                           Kind{"tiny-experts.gguf", false, 1e-4}));
+                                           Kind{"tiny-attention.gguf", false, 2e-3},
+                                           Kind{"tiny-hybrid.gguf", true, 1e-2}, Kind{"tiny-hybrid.gguf", false, 2e-3},
+                                           Kind{"tiny-window.gguf", true, 2e-3}, Kind{"tiny-window.gguf", false, 2e-3},
+                                           Kind{"tiny-experts.gguf", true, 2e-3},
+                                           Kind{"tiny-experts.gguf", false, 2e-3}));
 
 TEST(Decoder, BrokenWeightsGiveAnErrorNotANumber) {
   const auto loaded = load("tiny-nan.gguf");

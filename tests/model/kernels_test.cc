@@ -82,7 +82,7 @@ TEST_F(Kernels, NeedNoRuleAboutRows) {
   EXPECT_TRUE(check->same) << check->note;
   EXPECT_EQ(check->rules.rows_multiple, 1);
   EXPECT_EQ(check->rules.outputs_min, 1);
-  EXPECT_TRUE(check->rules.short_decodes);
+  EXPECT_EQ(check->rules.rows_min, 2);
 }
 
 // Two models at once: both map the one file.

@@ -36,11 +36,14 @@ void expect_like_the_whole_head(Scheduler& scheduler, double rounding) {
   }
 }
 
+// The whole head is a product of 16-bit integers with kernels of our own, single logits are sums of floats.
+constexpr double kRounding = 3e-3;
+
 TEST(OptionHead, SaysWhatTheWholeHeadSaysOnTinyModels) {
   for (const char* name : {"tiny-attention.gguf", "tiny-hybrid.gguf", "tiny-window.gguf", "tiny-experts.gguf"}) {
     const auto loaded = load(name, {}, {}, {}, true);
     ASSERT_NE(loaded, nullptr);
-    expect_like_the_whole_head(*loaded->scheduler, 1e-4);
+    expect_like_the_whole_head(*loaded->scheduler, kRounding);
   }
 }
 
@@ -71,7 +74,7 @@ TEST(OptionHead, IsTriedOnTheModelItself) {
     const Result<double> difference = option_head_difference(**decoder);
     ASSERT_TRUE(difference.ok());
     EXPECT_GE(*difference, 0) << name;
-    EXPECT_LE(*difference, 1e-4) << name;
+    EXPECT_LE(*difference, kRounding) << name;
   }
 }
 
