@@ -162,6 +162,7 @@ LearnOptions learn_options(const Lesson& lesson, const FitOptions& options) {
   if (!learn.risk && !lesson.thresholds.empty()) {
     learn.risk = lesson.thresholds.front().risk;
     learn.risk_by_option = !lesson.thresholds.front().option.empty();
+    learn.risk_horizon = lesson.thresholds.front().horizon;
     if (!learn.risk_by_option) learn.level = lesson.thresholds.front().level;
   }
   return learn;
@@ -172,6 +173,8 @@ LearnOptions learn_options(const Lesson& lesson, const FitOptions& options) {
 TeachOptions teach_options(const Lesson& lesson, const FitOptions& options, bool has_all_texts) {
   TeachOptions teach{
       .learn = learn_options(lesson, options), .method = options.method, .zero_shot_rows = 0, .learning_curve = false};
+  // A version with a part of the zero-shot readout is asked again whether it is worth one.
+  if (has_all_texts && lesson.head && lesson.head->prior_weight > 0) teach.zero_shot_rows = TeachOptions{}.zero_shot_rows;
   const bool is_update = options.method == "update";
   if (is_update) {
     teach.method = lesson.head->method;

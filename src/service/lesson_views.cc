@@ -37,6 +37,7 @@ Value threshold_view(const Threshold& threshold) {
   return Value(Value::Object{{"option", text_or_null(threshold.option)},
                              {"risk", Value(threshold.risk)},
                              {"level", Value(threshold.level)},
+                             {"horizon", count_value(threshold.horizon)},
                              {"value", or_null(threshold.value)},
                              {"coverage", Value(threshold.coverage)},
                              {"error", Value(threshold.error)},
