@@ -117,7 +117,7 @@ Result<ImageFacts> check_image(std::string_view file) {
     return refused("has " + std::to_string(file.size()) + " bytes; at most " + std::to_string(kImageBytesMax) +
                    " are allowed");
   }
-  const Result<ImageFacts> facts = inspect_image(file);
+  Result<ImageFacts> facts = inspect_image(file);
   if (!facts.ok()) return facts;
   const std::uint32_t shorter = std::min(facts->width, facts->height);
   const std::uint32_t longer = std::max(facts->width, facts->height);
