@@ -174,7 +174,8 @@ TeachOptions teach_options(const Lesson& lesson, const FitOptions& options, bool
   TeachOptions teach{
       .learn = learn_options(lesson, options), .method = options.method, .zero_shot_rows = 0, .learning_curve = false};
   // A version with a part of the zero-shot readout is asked again whether it is worth one.
-  if (has_all_texts && lesson.head && lesson.head->prior_weight > 0) teach.zero_shot_rows = TeachOptions{}.zero_shot_rows;
+  if (has_all_texts && lesson.head && lesson.head->prior_weight > 0)
+    teach.zero_shot_rows = TeachOptions{}.zero_shot_rows;
   const bool is_update = options.method == "update";
   if (is_update) {
     teach.method = lesson.head->method;
