@@ -7,6 +7,7 @@
 
 #include "kernels/cpu_features.h"
 #include "kernels/neon_tiles.h"
+#include "kernels/neon_word_tiles.h"
 
 namespace assay::kernels {
 namespace {
@@ -44,8 +45,13 @@ struct DotTile {
   }
 };
 
-constexpr Unit kUnit{
-    .name = "neon-dotprod", .panels_max = 2, .quantise = quantise, .multiply = multiply<DotTile>, .untried = true};
+constexpr Unit kUnit{.name = "neon-dotprod",
+                     .panels_max = 2,
+                     .quantise = quantise,
+                     .multiply = multiply<DotTile>,
+                     .quantise_words = quantise_words,
+                     .multiply_words = multiply_words,
+                     .untried = true};
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 
 #include "kernels/cpu_features.h"
 #include "kernels/neon_tiles.h"
+#include "kernels/neon_word_tiles.h"
 
 namespace assay::kernels {
 namespace {
@@ -63,8 +64,13 @@ struct MatrixTile {
   }
 };
 
-constexpr Unit kUnit{
-    .name = "neon-i8mm", .panels_max = 2, .quantise = quantise, .multiply = multiply<MatrixTile>, .untried = true};
+constexpr Unit kUnit{.name = "neon-i8mm",
+                     .panels_max = 2,
+                     .quantise = quantise,
+                     .multiply = multiply<MatrixTile>,
+                     .quantise_words = quantise_words,
+                     .multiply_words = multiply_words,
+                     .untried = true};
 
 }  // namespace
 
