@@ -80,6 +80,21 @@ TEST(Calibrate, BelievesEvidenceNoMoreThanItIsWorth) {
   for (const Outcome& outcome : result.after) EXPECT_NEAR(outcome.probabilities[0], 0.6, 0.08);
 }
 
+TEST(Calibrate, SaysOfSureAnswersThatAreRightLessOftenWhatBothAreTogether) {
+  // Very sure answers are right in 6 of 10, hesitant ones in 9 of 10; what is surer is never taken for less likely.
+  std::vector<CalibrationRow> rows;
+  for (int i = 0; i < 50; i++) {
+    append(rows, repeat({.scores = {5, 0}, .expected = 0}, 6));
+    append(rows, repeat({.scores = {5, 0}, .expected = 1}, 4));
+    append(rows, repeat({.scores = {0.5, 0}, .expected = 0}, 9));
+    append(rows, repeat({.scores = {0.5, 0}, .expected = 1}, 1));
+  }
+  const auto result = fitted(rows);
+  ASSERT_EQ(result.calibrations.size(), 1U);
+  EXPECT_LT(result.calibrations[0].ece_after, 0.02);
+  for (const Outcome& outcome : result.after) EXPECT_NEAR(outcome.probabilities[0], 0.75, 0.05);
+}
+
 TEST(Calibrate, MapsWhatNoTwoNumbersCanMend) {
   // Right in 6 of 10 up to a point, and beyond it in 19 of 20.
   std::vector<CalibrationRow> rows;

@@ -163,6 +163,7 @@ _SERVERS = {
     "hybrid": lambda: tiny_server("tiny-hybrid"),
     "nan": lambda: tiny_server("tiny-nan"),
     "head": lambda: tiny_server("tiny-head"),
+    "head unpacked": lambda: Server(tiny("tiny-head"), "--threads", "1", "--no-readout-check", "--pack", "off"),
 }
 
 
