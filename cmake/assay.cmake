@@ -81,7 +81,7 @@ foreach(room teach store)
   endif()
 endforeach()
 assay_room(service assay_decision assay_engine assay_teach assay_store assay_vendor)
-set_source_files_properties(src/service/lesson_file.cc src/base/base64.cc PROPERTIES COMPILE_OPTIONS "-isystem;${ASSAY_LLAMA_DIR}/common")
+set_source_files_properties(src/base/base64.cc PROPERTIES COMPILE_OPTIONS "-isystem;${ASSAY_LLAMA_DIR}/common")
 # Bodies of requests may come compressed.
 find_package(ZLIB REQUIRED)
 find_library(ASSAY_ZSTD zstd REQUIRED)

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "server/http/ascii.h"
 
 namespace assay::server {
 namespace {
@@ -52,15 +53,6 @@ std::string_view take_until(std::string_view& text, char separator) {
   const std::string_view taken = text.substr(0, end);
   text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
   return trimmed(taken);
-}
-
-bool equal_ignoring_case(std::string_view text, std::string_view lower) {
-  if (text.size() != lower.size()) return false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i] >= 'A' && text[i] <= 'Z' ? static_cast<char>(text[i] - 'A' + 'a') : text[i];
-    if (c != lower[i]) return false;
-  }
-  return true;
 }
 
 // The q of an Accept entry's parameters; 1 unless it says a number.

@@ -3,12 +3,14 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <exception>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "assay/lesson.h"
+#include "base/base64.h"
 #include "base/sha256.h"
-#include "base64.hpp"
 
 static_assert(std::endian::native == std::endian::little, "lesson files are little-endian");
 
@@ -80,12 +82,9 @@ class Reader {
     const std::string base64 = packed.text("f32");
     const std::string hash = packed.text("sha256");
     packed.end();
-    std::string bytes;
-    try {
-      bytes = base64::decode(base64);
-    } catch (const std::exception&) {
-      fail(packed.at("f32"), "is no base64: the file is damaged");
-    }
+    const std::optional<std::string> decoded = base64_bytes(base64);
+    if (!decoded) fail(packed.at("f32"), "is no base64: the file is damaged");
+    const std::string& bytes = *decoded;
     if (bytes.size() != size * sizeof(float))
       fail(packed.at("f32"), "holds " + std::to_string(bytes.size() / sizeof(float)) + " numbers instead of " +
                                  std::to_string(size) + ": the file is damaged");
@@ -132,7 +131,7 @@ constexpr std::size_t kHorizonMax = 1'000'000;
 
 Json packed(const std::vector<float>& numbers) {
   const std::string bytes = bytes_of(numbers);
-  return {{"f32", base64::encode(bytes)}, {"sha256", sha256_hex(bytes)}};
+  return {{"f32", base64_text(bytes)}, {"sha256", sha256_hex(bytes)}};
 }
 
 std::string place(const std::string& list, std::size_t index) { return list + "[" + std::to_string(index) + "]"; }

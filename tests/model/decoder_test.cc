@@ -136,14 +136,14 @@ INSTANTIATE_TEST_SUITE_P(Tiny, BothKinds,
                                            Kind{"tiny-hybrid.gguf", false, 2e-3}, Kind{"tiny-window.gguf", false, 2e-3},
                                            Kind{"tiny-experts.gguf", false, 2e-3}));
 
-// Sums of floats in ggml's kernels.
+// Sums of floats in ggml's kernels. The one with windows has larger numbers on their way, and so larger roundings.
 INSTANTIATE_TEST_SUITE_P(TinyUnpacked, BothKinds,
                          ::testing::Values(Kind{"tiny-attention.gguf", true, 1e-3, Packing::kOff},
                                            Kind{"tiny-attention.gguf", false, 1e-4, Packing::kOff},
                                            Kind{"tiny-hybrid.gguf", true, 1e-2, Packing::kOff},
                                            Kind{"tiny-hybrid.gguf", false, 1e-4, Packing::kOff},
                                            Kind{"tiny-window.gguf", true, 1e-3, Packing::kOff},
-                                           Kind{"tiny-window.gguf", false, 1e-4, Packing::kOff},
+                                           Kind{"tiny-window.gguf", false, 1e-3, Packing::kOff},
                                            Kind{"tiny-experts.gguf", true, 1e-3, Packing::kOff},
                                            Kind{"tiny-experts.gguf", false, 1e-4, Packing::kOff}));
 

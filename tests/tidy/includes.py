@@ -39,7 +39,7 @@ THIRD_PARTIES = {
     "nlohmann": (r"nlohmann/.*", (r"src/server/wires/wire\w*\.cc", r"src/\w+/\w+_file(_test|_fuzz)?\.cc",
                                   r"src/engine/llama_\w+\.cc", r"bench/.*", r"tests/.*")),
     "Eigen": (r"Eigen/.*", (r"src/teach/.*\.cc",)),
-    "base64": (r"base64\.hpp", (r"src/service/lesson_file\.cc", r"src/base/base64\.cc")),
+    "base64": (r"base64\.hpp", (r"src/base/base64\.cc",)),
     "stb": (r"stb/.*", (r"src/engine/llama_images\.cc",)),
     "SQLite": (r"sqlite3\.h", (r"src/store/\w+\.cc",)),
     "hash": (r"hash/.*", (r"src/base/(sha256|xxh3)\.cc",)),
