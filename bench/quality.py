@@ -3,12 +3,14 @@
   TYPE, READOUT, llama.cpp's kernels   divergence and flips against the reference, right answers
   TYPE, READOUT, packed                the same for kernels of our own
 
-The reference is the default model with its weights written out as F32, computed by llama.cpp without quantised activations. TYPE
-Q4_0 and Q8_0 are that model quantised anew, F16 and BF16 it rounded, so their distance is what such a model has from its original;
-goal: ours at most a tenth more than llama.cpp's. F32 is the reference itself, so llama.cpp's row is zero. `own` is the default model's file itself: its weights are the reference's, so there is the noise of
-the arithmetic alone, without a goal. `KL` is the mean over rows of the divergence of the option distribution from the reference's, `flips` the
-rows with another first choice, `apart` the greatest difference of one probability. Files are made into build/quality once (1.5 GB).
---quick: easy rows only; --only chooses types.
+The reference is the default model (ASSAY_MODEL: another) with its weights written out as F32, computed by llama.cpp without quantised
+activations. TYPE Q4_0 and Q8_0 are that model quantised anew, F16 and BF16 it rounded, so their distance is what such a model has from
+its original; goal: ours at most a tenth more than llama.cpp's. So are Q3_K to Q6_K, by llama.cpp's llama-quantize where it was built
+(`cmake --build build/release --target llama-quantize`); matrices whose depth is no multiple of 256 get another type there, which is
+most of the default model. F32 is the reference itself, so llama.cpp's row is zero. `own` is the model's file itself: its weights are
+the reference's, so there is the noise of the arithmetic alone, without a goal. `KL` is the mean over rows of the divergence of the
+option distribution from the reference's, `flips` the rows with another first choice, `apart` the greatest difference of one
+probability. Files are made into build/quality once (1.5 GB). --quick: easy rows only; --only chooses types.
 """
 
 import json
@@ -21,7 +23,9 @@ import readout
 import _frame
 
 FOLDER = os.path.join(_frame.ROOT, "build", "quality")
-KINDS = ("Q4_0", "Q8_0", "F16", "BF16")  # that have a goal
+QUANTIZE = os.path.join(os.path.dirname(_frame.BINARY), "bin", "llama-quantize")
+BY_LLAMA = ("Q3_K", "Q4_K", "Q5_K", "Q6_K")
+KINDS = ("Q4_0", "Q8_0", "F16", "BF16", *BY_LLAMA)  # that have a goal
 SIDES = (("llama.cpp's kernels", "off"), ("packed", "on"))
 
 
@@ -51,8 +55,12 @@ def write_as(source, path, kind):
 
 
 def model_as(kind):
-    """The default model's weights as `kind`, made when it is missing."""
+    """The model's weights as `kind`, made when it is missing."""
     path = os.path.join(FOLDER, os.path.basename(_frame.MODEL).removesuffix(".gguf") + f".{kind}.gguf")
+    if kind in BY_LLAMA and not os.path.exists(path):
+        command = [QUANTIZE, "--pure", model_as("F32"), path + ".part", "Q6_K" if kind == "Q6_K" else kind + "_S"]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        os.replace(path + ".part", path)
     if not os.path.exists(path):
         os.makedirs(FOLDER, exist_ok=True)
         python = os.path.join(_frame.ROOT, "third_party", "venv", "bin", "python")
@@ -95,7 +103,10 @@ def run(bench):
     for path in readout.files_of(bench):
         with open(path, encoding="utf-8") as file:
             rows.extend(line.rstrip("\n") + "\n" for line in file)
-    kinds = [kind for kind in ("own", *KINDS, "F32") if kind in bench.only or not bench.only]
+    if not os.path.exists(QUANTIZE):
+        bench.say("no llama-quantize beside the program: K-quants are left out")
+    usual = [kind for kind in ("own", *KINDS, "F32") if kind not in BY_LLAMA or os.path.exists(QUANTIZE)]
+    kinds = [kind for kind in usual if kind in bench.only or not bench.only]
     models = {kind: _frame.MODEL if kind == "own" else model_as(kind) for kind in kinds}
     for name in ("letters", "text"):
         bench.say(f"readout {name}, {len(rows)} rows, reference")
