@@ -34,6 +34,7 @@ function(assay_room room)
   endif()
   if(sources)
     add_library(assay_${room} STATIC ${sources})
+    assay_unity(assay_${room} ${sources})
     target_link_libraries(assay_${room} PUBLIC assay_options ${ARGN})
   else()
     add_library(assay_${room} INTERFACE)
@@ -41,7 +42,10 @@ function(assay_room room)
   endif()
   if(tests AND BUILD_TESTING)
     add_executable(assay_${room}_test ${tests})
+    assay_unity(assay_${room}_test ${tests})
     target_link_libraries(assay_${room}_test PRIVATE assay_${room} GTest::gtest_main GTest::gtest)
+    # Tests ask once: optimising them takes longer than they run.
+    target_compile_options(assay_${room}_test PRIVATE $<$<CONFIG:Release>:-O1>)
     target_compile_definitions(assay_${room}_test PRIVATE
       ASSAY_SOURCE_DIR="${CMAKE_CURRENT_SOURCE_DIR}" ASSAY_LLAMA_SOURCE_DIR="${ASSAY_LLAMA_DIR}")
     add_test(NAME ${room} COMMAND assay_${room}_test)
@@ -85,6 +89,8 @@ set_source_files_properties(src/base/base64.cc PROPERTIES COMPILE_OPTIONS "-isys
 # Bodies of requests may come compressed.
 find_package(ZLIB REQUIRED)
 find_library(ASSAY_ZSTD zstd REQUIRED)
+# The HTTP library comes with llama.cpp: without that, this file is compiled, and nothing may need its object.
+set_source_files_properties(src/server/http/http_protocol.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 assay_room(server assay_service assay_vendor ZLIB::ZLIB ${ASSAY_ZSTD})
 assay_room(cli assay_server CLI11::CLI11)
 

@@ -12,7 +12,7 @@
 namespace assay::cli {
 namespace {
 
-class LearnCommandTest : public testing::Test {
+class LearnCommandTest : public ::testing::Test {
  protected:
   LearnCommandTest() {
     calibrate_.model.model = teach_.model.model = "fake.gguf";

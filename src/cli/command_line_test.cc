@@ -9,7 +9,7 @@
 namespace assay::cli {
 namespace {
 
-class CommandLineTest : public testing::Test {
+class CommandLineTest : public ::testing::Test {
  protected:
   CommandLineTest() {
     commands_.push_back({.name = "serve", .summary = "Serve", .examples = "", .options = {}});

@@ -11,7 +11,7 @@
 namespace assay::cli {
 namespace {
 
-class CommandsTest : public testing::Test {
+class CommandsTest : public ::testing::Test {
  protected:
   CommandsTest() : commands_(all_commands(flags_)) {}
 

@@ -29,7 +29,7 @@ Ended run_shell(const std::string& command) {
   return out;
 }
 
-class CompletionTest : public testing::Test {
+class CompletionTest : public ::testing::Test {
  protected:
   CompletionTest() : commands_(all_commands(flags_)) {}
 

@@ -11,7 +11,7 @@
 namespace assay::cli {
 namespace {
 
-class DecideTest : public testing::Test {
+class DecideTest : public ::testing::Test {
  protected:
   DecideTest() { flags_.model.model = "fake.gguf"; }
 

@@ -25,7 +25,7 @@ constexpr const char* kHard = R"({"id":"h1","family":"fact","state":{"level":"2"
                               R"({"id":"h2","state":"too long","question":"Q","options":["a","b"],"expected":"a"})"
                               "\n";
 
-class EvalTest : public testing::Test {
+class EvalTest : public ::testing::Test {
  protected:
   EvalTest() {
     flags_.model.model = "fake.gguf";

@@ -7,7 +7,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-class ForeignWords : public testing::Test {
+class ForeignWords : public ::testing::Test {
  protected:
   ForeignWords() {
     command_.name = "serve";

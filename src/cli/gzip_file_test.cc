@@ -7,7 +7,7 @@
 namespace assay::cli {
 namespace {
 
-class GzipFileTest : public testing::Test {
+class GzipFileTest : public ::testing::Test {
  protected:
   void write(const std::string& name, const std::string& text, int level = 1) const {
     const Result<std::unique_ptr<GzipWriter>> out = GzipWriter::create(dir_.path(name), level);

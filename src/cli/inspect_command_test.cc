@@ -10,7 +10,7 @@
 namespace assay::cli {
 namespace {
 
-class InspectTest : public testing::Test {
+class InspectTest : public ::testing::Test {
  protected:
   InspectTest() {
     fake_.model.id = "tiny";

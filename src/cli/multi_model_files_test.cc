@@ -10,7 +10,7 @@
 namespace assay::cli {
 namespace {
 
-class MultiModelFilesTest : public testing::Test {
+class MultiModelFilesTest : public ::testing::Test {
  protected:
   std::string put(const std::string& name) {
     const std::string path = dir_.path(name);

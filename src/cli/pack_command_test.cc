@@ -21,7 +21,7 @@ std::string file(const std::string& name, const std::string& text) {
   return tar_header({.name = name, .bytes = text.size()}) + text + tar_padding(text.size());
 }
 
-class PackTest : public testing::Test {
+class PackTest : public ::testing::Test {
  protected:
   PackTest() {
     flags_.model = dir_.write("m.gguf", "GGUFweights");

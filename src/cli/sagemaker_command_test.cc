@@ -13,7 +13,7 @@
 namespace assay::cli {
 namespace {
 
-class SageMakerCommandTest : public testing::Test {
+class SageMakerCommandTest : public ::testing::Test {
  protected:
   // Reads as main does: first the container's variables, then words, ASSAY_* variables and the config file.
   Status read(const std::vector<std::string>& words, const std::map<std::string, std::string>& environment = {}) {

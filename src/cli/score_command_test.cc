@@ -18,7 +18,7 @@ constexpr const char* kRows =
     "{\"id\":2,\"state\":\"pick a\",\"question\":\"Q\",\"options\":[\"a\",\"b\"],\"expected\":\"b\"}\n"
     "{\"state\":\"pick c\",\"question\":\"Q\",\"options\":[\"c\"]}\n";
 
-class ScoreTest : public testing::Test {
+class ScoreTest : public ::testing::Test {
  protected:
   ScoreTest() {
     flags_.model.model = "fake.gguf";

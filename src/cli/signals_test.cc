@@ -10,9 +10,9 @@ namespace assay::cli {
 namespace {
 
 // Each runs in a process of its own, because the signals go to the whole process.
-class SignalsDeathTest : public testing::Test {
+class SignalsDeathTest : public ::testing::Test {
  protected:
-  SignalsDeathTest() { testing::FLAGS_gtest_death_test_style = "threadsafe"; }
+  SignalsDeathTest() { ::testing::FLAGS_gtest_death_test_style = "threadsafe"; }
 };
 
 TEST_F(SignalsDeathTest, FirstSignalStopsAndWakesTheWaiter) {
@@ -28,7 +28,7 @@ TEST_F(SignalsDeathTest, FirstSignalStopsAndWakesTheWaiter) {
         }
         _exit(0);
       },
-      testing::ExitedWithCode(0), "");
+      ::testing::ExitedWithCode(0), "");
 }
 
 TEST_F(SignalsDeathTest, SecondSignalEndsAtOnce) {
@@ -41,7 +41,7 @@ TEST_F(SignalsDeathTest, SecondSignalEndsAtOnce) {
         kill(getpid(), SIGINT);
         pause();
       },
-      testing::ExitedWithCode(130), "");
+      ::testing::ExitedWithCode(130), "");
 }
 
 TEST_F(SignalsDeathTest, UnexpectedSignalEndsAtOnce) {
@@ -51,7 +51,7 @@ TEST_F(SignalsDeathTest, UnexpectedSignalEndsAtOnce) {
         kill(getpid(), SIGTERM);
         pause();
       },
-      testing::ExitedWithCode(143), "");
+      ::testing::ExitedWithCode(143), "");
 }
 
 }  // namespace

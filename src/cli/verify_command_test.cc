@@ -18,7 +18,7 @@ constexpr const char* kRows =
     "{\"id\":2,\"state\":\"\",\"question\":\"Q\",\"options\":[{\"id\":\"yes\",\"description\":\"It is\"},\"no\"]}\n"
     "{\"state\":{\"k\":[1,2.0]},\"question\":\"Q\",\"options\":[\"0\",\"1\",\"2\"]}\n";
 
-class VerifyTest : public testing::Test {
+class VerifyTest : public ::testing::Test {
  protected:
   VerifyTest() {
     flags_.model.model = "fake.gguf";

@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kBody =
     R"({"x_readout": "text", "decision": {"id": "t", "state": "s", "question": "Q", "options": [{"id": "a"}]}})";
 
-class WarmTest : public testing::Test {
+class WarmTest : public ::testing::Test {
  protected:
   WarmTest() {
     flags_.model.model = "fake.gguf";

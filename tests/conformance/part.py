@@ -16,25 +16,12 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 NPM_FOLDER = os.path.join(ROOT, "third_party", "conformance-node")
 sys.path.insert(0, os.path.join(ROOT, "tests", "e2e"))  # the golden pairs and the checks of replies
+sys.path.insert(1, os.path.join(ROOT, "tests"))
+import counted
 
 REPLY_SECONDS = 120  # what a client waits for a reply; a busy machine is slow
 url = None  # of the server, without a path
 key = None  # what it wants as Authorization: Bearer; None: nothing
-
-
-class Result(unittest.TextTestResult):
-    """A test with failing subtests is one failed test."""
-
-    def __init__(self, *arguments, **more):
-        super().__init__(*arguments, **more)
-        self.passed = 0
-
-    def addSuccess(self, test):
-        self.passed += 1
-        super().addSuccess(test)
-
-    def failed(self):
-        return len({getattr(test, "test_case", test).id() for test, _ in self.failures + self.errors})
 
 
 def read_arguments():
@@ -48,15 +35,13 @@ def read_arguments():
 
 def report(passed, failed, skipped):
     """The last line; exits."""
-    print(f"{passed} passed, {failed} failed, {skipped} skipped", flush=True)
-    sys.exit(1 if failed or passed == 0 else 0)
+    sys.exit(counted.summary(passed, failed, skipped))
 
 
 def main():
     """Runs the tests of the calling script."""
     read_arguments()
-    suite = unittest.defaultTestLoader.loadTestsFromModule(sys.modules["__main__"])
-    result = unittest.TextTestRunner(stream=sys.stdout, resultclass=Result, verbosity=2).run(suite)
+    result = counted.run(unittest.defaultTestLoader.loadTestsFromModule(sys.modules["__main__"]))
     report(result.passed, result.failed(), len(result.skipped))
 
 

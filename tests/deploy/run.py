@@ -16,18 +16,8 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 PYTHON = os.path.join(ROOT, "third_party", "deploy", "bin", "python")
-
-
-class Result(unittest.TextTestResult):
-    """Counts what passed too."""
-
-    def __init__(self, *arguments, **more):
-        super().__init__(*arguments, **more)
-        self.passed = 0
-
-    def addSuccess(self, test):
-        self.passed += 1
-        super().addSuccess(test)
+sys.path[:0] = [HERE, os.path.dirname(HERE)]
+import counted
 
 
 def main() -> int:
@@ -40,12 +30,8 @@ def main() -> int:
     loader = unittest.TestLoader()
     if arguments.k:
         loader.testNamePatterns = [f"*{text}*" for text in arguments.k]
-    sys.path.insert(0, HERE)
-    suite = loader.discover(HERE, pattern="*_test.py", top_level_dir=HERE)
-    result = unittest.TextTestRunner(verbosity=2, resultclass=Result, stream=sys.stdout).run(suite)
-    failed = len({getattr(test, "test_case", test).id() for test, _ in result.failures + result.errors})
-    print(f"{result.passed} passed, {failed} failed, {len(result.skipped)} skipped")
-    return 1 if failed or result.passed == 0 else 0
+    result = counted.run(loader.discover(HERE, pattern="*_test.py", top_level_dir=HERE))
+    return counted.summary(result.passed, result.failed(), len(result.skipped))
 
 
 if __name__ == "__main__":

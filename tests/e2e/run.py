@@ -14,16 +14,17 @@ import sys
 import time
 import unittest
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.dirname(HERE)]
+import counted
 import harness
 
 
-class Result(unittest.TextTestResult):
-    """Counts as the summary line wants them, and how long each test took."""
+class Result(counted.Result):
+    """Also how long each test took."""
 
     def __init__(self, *arguments, **more):
         super().__init__(*arguments, **more)
-        self.passed = 0
         self.seconds = []
         self._began = 0.0
 
@@ -35,23 +36,6 @@ class Result(unittest.TextTestResult):
         self.seconds.append((time.monotonic() - self._began, test.id()))
         super().stopTest(test)
         self.stream.flush()
-
-    def addSuccess(self, test):
-        self.passed += 1
-        super().addSuccess(test)
-
-    def failed_tests(self):
-        # A test with several failing parts is one failed test.
-        tests = [getattr(test, "test_case", test) for test, _ in self.failures + self.errors]
-        return {test.id() for test in tests}
-
-
-def tests_of(suite):
-    for entry in suite:
-        if isinstance(entry, unittest.TestSuite):
-            yield from tests_of(entry)
-        else:
-            yield entry
 
 
 def parse_arguments():
@@ -69,30 +53,27 @@ def main():
         harness.CHECK_DIR = os.path.abspath(arguments.check_dir)
     if not os.access(harness.BINARY, os.X_OK):
         print(f"e2e: no program at {harness.BINARY}: build it, or set ASSAY_BINARY")
-        print("0 passed, 1 failed, 0 skipped")
-        return 1
+        return counted.summary(0, 1, 0)
     os.makedirs(harness.CHECK_DIR, exist_ok=True)
     os.chdir(harness.ROOT)
-    tests = list(tests_of(unittest.defaultTestLoader.discover(harness.HERE)))
+    tests = list(counted.tests_of(unittest.defaultTestLoader.discover(harness.HERE)))
     if arguments.k:
         tests = [test for test in tests if any(text in test.id() for text in arguments.k)]
     if arguments.list:
         print("\n".join(test.id() for test in tests))
         return 0
-    runner = unittest.TextTestRunner(stream=sys.stdout, resultclass=Result, verbosity=2)
     try:
-        result = runner.run(unittest.TestSuite(tests))
+        result = counted.run(tests, Result)
     finally:
         codes = harness.stop_shared()
-    failed = len(result.failed_tests())
+    failed = result.failed()
     for name, code in codes.items():
         if code != 0:
             print(f"FAIL: the shared server '{name}' ended with {code}, not 0")
             failed += 1
     for seconds, name in sorted(result.seconds, reverse=True)[:arguments.slow]:
         print(f"{seconds:7.1f} s  {name}")
-    print(f"{result.passed} passed, {failed} failed, {len(result.skipped)} skipped")
-    return 1 if failed or result.passed == 0 else 0
+    return counted.summary(result.passed, failed, len(result.skipped))
 
 
 if __name__ == "__main__":

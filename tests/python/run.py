@@ -14,39 +14,19 @@ import sys
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
-
-
-class Result(unittest.TextTestResult):
-    def __init__(self, *arguments, **more):
-        super().__init__(*arguments, **more)
-        self.passed = 0
-
-    def addSuccess(self, test):
-        self.passed += 1
-        super().addSuccess(test)
-
-
-def tests_of(suite):
-    for entry in suite:
-        if isinstance(entry, unittest.TestSuite):
-            yield from tests_of(entry)
-        else:
-            yield entry
+sys.path[:0] = [HERE, os.path.dirname(HERE)]
+import counted
 
 
 def main():
     parser = argparse.ArgumentParser(prog="tests/python/run.py", description=__doc__.split("\n\n")[1])
     parser.add_argument("-k", metavar="TEXT", action="append", help="only tests whose name has this text")
     arguments = parser.parse_args()
-    tests = list(tests_of(unittest.defaultTestLoader.discover(HERE)))
+    tests = list(counted.tests_of(unittest.defaultTestLoader.discover(HERE)))
     if arguments.k:
         tests = [test for test in tests if any(text in test.id() for text in arguments.k)]
-    runner = unittest.TextTestRunner(stream=sys.stdout, resultclass=Result, verbosity=2)
-    result = runner.run(unittest.TestSuite(tests))
-    failed = len({getattr(test, "test_case", test).id() for test, _ in result.failures + result.errors})
-    print(f"{result.passed} passed, {failed} failed, {len(result.skipped)} skipped")
-    return 1 if failed or result.passed == 0 else 0
+    result = counted.run(tests)
+    return counted.summary(result.passed, result.failed(), len(result.skipped))
 
 
 if __name__ == "__main__":

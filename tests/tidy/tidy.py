@@ -10,6 +10,7 @@ import sys
 import functions
 import includes
 import source
+import source_groups
 from source import blank, line_of
 
 LINES_MAX = {".cc": 400, ".h": 200}
@@ -123,6 +124,15 @@ def no_vague_types(path, text):
     return [(line, f"{m.group(1)} does not say what it is") for line, m in matches(pattern, blank(text))]
 
 
+def no_unused_names(path, text):
+    # clang says it of the file that it compiles, but not of one that it looks at in a group (tools/lint).
+    if not path.endswith(".cc"):
+        return []
+    code = blank(text)
+    places = [(name, list(re.finditer(rf"\b{name}\b", code))) for name in source_groups.unnamed_names(text) - {"main"}]
+    return sorted((line_of(text, found[0].start()), f"{name} is used nowhere") for name, found in places if len(found) == 1)
+
+
 def no_registry_hosts(path, text):
     hosts = ("pypi" r"\.org", "files" r"\.pythonhosted\.org", "registry" r"\.npmjs\.org", "crates" r"\.io",
              "deb" r"\.debian\.org")
@@ -131,7 +141,8 @@ def no_registry_hosts(path, text):
 
 
 RULES = (file_length, function_length, include_rules, shadowing_names, header_beginning, no_cout, no_sleep, no_detach,
-         no_reminders, no_disabled_tests, no_trailing_space, no_home_paths, no_vague_types, no_registry_hosts)
+         no_reminders, no_disabled_tests, no_trailing_space, no_home_paths, no_vague_types, no_unused_names,
+         no_registry_hosts)
 
 
 def check_text(path, text):

@@ -10,6 +10,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import functions
 import includes
 import source
+import source_groups
 import tidy
 
 
@@ -34,6 +35,32 @@ class SourceTest(unittest.TestCase):
                 with open(os.path.join(root, path), "w", encoding="utf-8"):
                     pass
             self.assertEqual(source.our_files(root), ["Makefile", "src/base/a.h"])
+
+
+class SourceGroupsTest(unittest.TestCase):
+    def grouped(self, *texts, **more):
+        with tempfile.TemporaryDirectory() as root:
+            paths = [os.path.join(root, f"{number}.cc") for number in range(len(texts))]
+            for path, text in zip(paths, texts):
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(text)
+            return [[int(os.path.basename(path)[:-3]) for path in members]
+                    for members in source_groups.groups(paths, **more)]
+
+    def test_finds_what_a_file_keeps_to_itself(self):
+        text = "namespace a {\nint outside();\nnamespace {\n\nusing Rows = std::vector<int>;\nusing std::string;\n" \
+               "constexpr int kLimit = f(1);\nenum b_kind kind_of(int n);\nbool operator==(Row a, Row b);\nconst char* const kNames[] = {\n    \"x\"};\nstruct Row : Base {\n  int inside;\n};\n" \
+               "// Comment(\nstd::map<int, Row> rows_of(const Rows& rows,\n                           int n) {\n  return {};\n}\n\n" \
+               "template <typename T>\nvoid add(T& t) {\n}\nTEST(Suite, Name) {\n}\n\n}  // namespace\n\nint after() {\n}\n}\n"
+        self.assertEqual(source_groups.unnamed_names(text), {"Rows", "kLimit", "kind_of", "kNames", "Row", "rows_of", "add"})
+        self.assertEqual(source_groups.unnamed_names("int main(int argc, char** argv) {\n}\n"), {"main"})
+
+    def test_a_name_that_one_keeps_to_itself_is_not_mentioned_by_another(self):
+        own = "namespace {\nint total() {\n}\n}  // namespace\n"
+        self.assertEqual(self.grouped(own, "int a;\n", own, "int b = total();\n", "// total\n"), [[0, 1, 4], [2], [3]])
+
+    def test_groups_have_a_size_and_macros_stay_alone(self):
+        self.assertEqual(self.grouped("", "", "", "#define A 1\n", "", group_max=2), [[0, 1], [2, 4], [3]])
 
 
 class FunctionsTest(unittest.TestCase):
@@ -189,6 +216,12 @@ class RulesTest(unittest.TestCase):
     def test_no_vague_types(self):
         self.assertEqual(lines(tidy.no_vague_types("a.h", "class CacheManager {};\nstruct StringUtil;\n")), [1, 2])
         self.assertEqual(tidy.no_vague_types("a.h", "struct Utilization {};\n// class Manager\n"), [])
+
+    def test_no_unused_names(self):
+        text = "namespace {\nconstexpr int kUsed = 1;\nconstexpr int kLeft = 2;\nvoid left_too() {\n}\n}  // namespace\n" \
+               "int f() { return kUsed; }  // kLeft\nint main() {}\n"
+        self.assertEqual(lines(tidy.no_unused_names("a.cc", text)), [3, 4])
+        self.assertEqual(tidy.no_unused_names("a.md", text), [])
 
     def test_no_registry_hosts(self):
         self.assertEqual(lines(tidy.no_registry_hosts("a", "\nget https://pypi" ".org/x")), [2])

@@ -40,7 +40,7 @@ class Gate {
   bool open_ = false;
 };
 
-class ConnectionWorkersTest : public testing::Test {
+class ConnectionWorkersTest : public ::testing::Test {
  protected:
   std::unique_ptr<Connection> connection() {
     SocketPair sockets;

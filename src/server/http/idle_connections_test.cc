@@ -38,7 +38,7 @@ class Ready {
   std::deque<std::unique_ptr<Connection>> came_;
 };
 
-class IdleConnectionsTest : public testing::Test {
+class IdleConnectionsTest : public ::testing::Test {
  protected:
   std::unique_ptr<Connection> connection_with(SocketPair& sockets) {
     const int socket = sockets.take_server();

@@ -70,7 +70,7 @@ TEST(LayerReplies, ProbesGetTheStateWhileTheModelLoads) {
   EXPECT_NE(reply.body.find(R"("code": "unavailable", "retryable": true)"), std::string::npos) << reply.body;
 }
 
-class LibraryStatus : public testing::Test {
+class LibraryStatus : public ::testing::Test {
  protected:
   LibraryStatus() : socket_(sockets_.take_server()), connection_(socket_, plain_transport(socket_), kLimits, open_) {}
 

@@ -14,7 +14,7 @@ namespace assay::server {
 namespace {
 
 // A listening Unix socket in a folder of its own.
-class UnixSocket : public testing::Test {
+class UnixSocket : public ::testing::Test {
  public:
   UnixSocket() {
     std::string pattern = (std::filesystem::temp_directory_path() / "assay-listening-XXXXXX").string();

@@ -15,7 +15,7 @@ HttpReply reply_of(std::string body) {
   return reply;
 }
 
-class AsyncCallsTest : public testing::Test {
+class AsyncCallsTest : public ::testing::Test {
  protected:
   // Has all calls answered that were started before: they are answered in their order, and the last one tells.
   void settle() {

@@ -7,7 +7,7 @@
 namespace assay::server {
 namespace {
 
-class SessionsTest : public testing::Test {
+class SessionsTest : public ::testing::Test {
  protected:
   ManualClock clock_;
   Sessions sessions_{{.idle_seconds_max = 10, .sessions_max = 2, .bytes_max = 40}, clock_};
