@@ -130,7 +130,12 @@ Status LlamaEncoder::check_thinking() {
       template_->render({{"user", kProbeUser}}, {.generation_prompt = true, .thinking = true});
   const Result<RenderedChat> plain = template_->render({{"user", kProbeUser}}, {});
   const bool has_switch = thinking.ok() && plain.ok() && thinking->text != plain->text;
-  if (mentions_thinking) facts_.thinking = has_switch ? "closed by the template" : "not controlled by the template";
+  if (!mentions_thinking) return {};
+  facts_.thinking = has_switch ? "closed by the template" : "not controlled by the template";
+  if (has_switch) return {};
+  facts_.warnings.emplace_back(
+      "The chat template speaks of thinking and has no switch for it. If this model thinks before it answers, its "
+      "numbers mean little: look at the built-in check (assay inspect).");
   return {};
 }
 

@@ -302,7 +302,9 @@ class Nonfinite(OnAllWires):
         for path in PATHS:
             for more in ({}, {"x_readout": "letters"}, {"x_readout": "text"}, {"x_explain": True}, {"x_hidden_state": True},
                          {"x_readout": "letters", "x_allowed_mass": False}, {"x_permute": 2}):
-                for options in (WISHES, {"only": None}):
+                # OpenAI's wire wants two options, and more orders than options are refused.
+                alone = [{"only": None}] if path in PATHS[:2] and "x_permute" not in more else []
+                for options in (WISHES, *alone):
                     with self.subTest(path=path, more=more, options=len(options)):
                         reply = self.post(path, BODIES[path](options, **more))
                         self.assertEqual(reply.status, 500, str(reply))

@@ -79,7 +79,7 @@ class Prefixes(unittest.TestCase):
             told.append((reply.json()["timing"]["cached_tokens"],
                          metric(server, "assay_engine_prefix_hit_tokens_total") - hits))
         self.assertGreater(told[1][0], 100, told)
-        self.assertGreater(told[1][0], told[0][0], told)
+        self.assertGreaterEqual(told[1][0], told[0][0], told)  # priors of text have made it warm for the first, too
         self.assertGreaterEqual(told[1][1], told[1][0], "the metric counts what the reply says")
 
     def test_a_state_that_many_ask_about_at_once_is_computed_once(self):
