@@ -51,6 +51,7 @@ struct ModelReport {
   std::string chat_template;  // "model", "override" or "none"
   std::string system_role;    // "kept" or "folded into the user turn"
   std::string thinking;       // "none", "closed by the template", "not controlled by the template"
+  std::string begin_of_text;  // who puts it in front of prompts, where it stands once: "none", "added", "written by …"
   std::string letter_labels;  // "A-Z and 412 two-letter codes"
   std::int32_t letter_label_count = 0;
   Readout readout = Readout::kLetters;  // what kAuto means

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         TooLong,
         Unauthorized,
     )
+    from .images import Image
     from .lessons import Lessons
     from .program import binary
     from .questions import Choice, Json, Options, Question, Questions, Score, State, YesNo
@@ -49,6 +50,7 @@ _HOME = {
     "client": ("Client", "ask", "decide", "score", "yes_no"),
     "errors": ("AssayError", "BadRequest", "ConnectionFailed", "DeadlineExceeded", "InvalidReply", "NotFound",
                "Overloaded", "RateLimited", "ServerError", "TooLong", "Unauthorized"),
+    "images": ("Image",),
     "lessons": ("Lessons",),
     "program": ("binary",),
     "questions": ("Choice", "Json", "Options", "Question", "Questions", "Score", "State", "YesNo"),
@@ -60,7 +62,7 @@ _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [  # noqa: F822
     "Answer", "AssayError", "AsyncClient", "BadRequest", "Choice", "Client", "ConnectionFailed", "DeadlineExceeded",
-    "Decision", "InvalidReply", "Json", "LessonUse", "Lessons", "Model", "NotFound", "Options", "Overloaded",
+    "Decision", "Image", "InvalidReply", "Json", "LessonUse", "Lessons", "Model", "NotFound", "Options", "Overloaded",
     "Question", "Questions", "RateLimited", "Reply", "Retry", "Score", "ScoreAnswer", "Server", "ServerError", "State",
     "TooLong", "Unauthorized", "Usage", "YesNo", "YesNoAnswer", "ask", "binary", "decide", "score", "serve", "to_frame",
     "to_numpy", "yes_no",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Optional, TypedDict, TypeVar, Union
 
 from .answers import Answer, Decision, ScoreAnswer, YesNoAnswer
+from .images import Image, assets_to_wire, images_to_wire
 
 # Anything that is JSON. A state is a string, an object or an array; the order of an object's keys is kept.
 Json = Union[str, int, float, bool, None, Mapping[str, Any], Sequence[Any]]
@@ -126,11 +127,13 @@ class Settings(TypedDict, total=False):
     receipt: bool  # fill Reply.receipt
     lesson: str  # a lesson's name, or "none"; left out: the one for the question, if any
     calibrated: bool  # an answer without calibrated probabilities is an error
+    images: Sequence[Image]  # what the questions are about, beside the state; in this order
+    assets: Mapping[str, Image]  # the same by references, which must stand in the state or in a question
     extra: Mapping[str, Any]  # more top-level fields, sent as they are
 
 
 def settings_to_wire(settings: Settings) -> WireObject:
-    """All but the timeout, which is counted down from try to try and so goes into a header."""
+    """All but the timeout, which is counted down from try to try and so goes into a header. Files of images are read."""
     for name in settings:
         if name not in Settings.__annotations__:
             raise TypeError(f"unknown keyword {name!r}; there are {', '.join(Settings.__annotations__)}")
@@ -144,4 +147,8 @@ def settings_to_wire(settings: Settings) -> WireObject:
     for name in ("receipt", "calibrated"):
         if settings.get(name):
             out["x_" + name] = True
+    if settings.get("images") is not None:
+        out["images"] = images_to_wire(settings["images"])
+    if settings.get("assets") is not None:
+        out["assets"] = assets_to_wire(settings["assets"])
     return out

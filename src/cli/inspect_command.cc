@@ -44,6 +44,7 @@ void add_model_lines(const ModelReport& report, Lines& lines) {
                                   std::to_string(report.trained_context_tokens)});
   lines.push_back({"chat template", report.chat_template + ", system role " + report.system_role});
   lines.push_back({"thinking", report.thinking});
+  if (!report.begin_of_text.empty()) lines.push_back({"beginning of text", report.begin_of_text});
   if (!report.decision_head.empty()) lines.push_back({"decision head", report.decision_head});
   lines.push_back({"letter labels", report.letter_labels});
   lines.push_back({"readout", std::string(readout_name(report.readout)) + " (by " + report.readout_source + ")"});
@@ -96,6 +97,8 @@ CommandSpec inspect_command(InspectFlags& flags) {
   spec.options.push_back(
       as_file(as_positional(text_option("GGUF", "", "The model, as --model names it", &flags.positional_model))));
   spec.options.push_back(as_request_only(switch_option("json", "Print one JSON object", &flags.json)));
+  spec.options.push_back(as_request_only(switch_option(
+      "layouts", "Ask the built-in check's questions in both layouts: right answers and time", &flags.layouts)));
   for (OptionSpec& option : model_options(flags.model)) spec.options.push_back(std::move(option));
   return spec;
 }
@@ -118,7 +121,7 @@ Result<PrefillSpeed> measure_prefill(Decider& decider) {
   return speed;
 }
 
-Value inspect_value(const ModelReport& report, const PrefillSpeed& speed) {
+Value inspect_value(const ModelReport& report, const PrefillSpeed& speed, const std::vector<LayoutScore>& layouts) {
   Value::Array check;
   for (const CheckScore& score : report.check) check.push_back(check_value(score));
   Value::Array warnings;
@@ -142,11 +145,13 @@ Value inspect_value(const ModelReport& report, const PrefillSpeed& speed) {
                     {"chat_template", Value(report.chat_template)},
                     {"system_role", Value(report.system_role)},
                     {"thinking", Value(report.thinking)},
+                    {"begin_of_text", report.begin_of_text.empty() ? Value() : Value(report.begin_of_text)},
                     {"letter_labels", Value(report.letter_labels)},
                     {"letter_label_count", int_value(report.letter_label_count)},
                     {"readout", Value(readout_name(report.readout))},
                     {"readout_source", Value(report.readout_source)},
                     {"layout", Value(layout_name(report.layout))},
+                    {"layouts", layout_scores_value(layouts)},
                     {"deterministic", Value(report.deterministic)},
                     {"determinism", Value(report.determinism)},
                     {"check", Value(std::move(check))},
@@ -166,11 +171,12 @@ Value inspect_value(const ModelReport& report, const PrefillSpeed& speed) {
                     {"warnings", Value(std::move(warnings))}});
 }
 
-std::string inspect_text(const ModelReport& report, const PrefillSpeed& speed) {
+std::string inspect_text(const ModelReport& report, const PrefillSpeed& speed,
+                         const std::vector<LayoutScore>& layouts) {
   Lines lines;
   add_model_lines(report, lines);
   add_machine_lines(report, speed, lines);
-  std::string out = text_table({Align::kLeft, Align::kLeft}, lines) + check_table(report);
+  std::string out = text_table({Align::kLeft, Align::kLeft}, lines) + check_table(report) + layout_scores_text(layouts);
   for (const std::string& warning : report.warnings) out += "warning: " + warning + "\n";
   return out;
 }
@@ -184,8 +190,15 @@ int run_inspect(const InspectFlags& flags, Streams& streams, const OpenDecider& 
   if (!decider.ok()) return report_error(streams.err, decider.error());
   const Result<PrefillSpeed> speed = measure_prefill(**decider);
   if (!speed.ok()) return report_error(streams.err, speed.error());
+  std::vector<LayoutScore> layouts;
+  if (flags.layouts) {
+    Result<std::vector<LayoutScore>> scored = score_layouts(**decider);
+    if (!scored.ok()) return report_error(streams.err, scored.error());
+    layouts = std::move(scored).value();
+  }
   const ModelReport& report = (*decider)->report();
-  streams.out << (flags.json ? to_json_text(inspect_value(report, *speed)) + "\n" : inspect_text(report, *speed))
+  streams.out << (flags.json ? to_json_text(inspect_value(report, *speed, layouts)) + "\n"
+                             : inspect_text(report, *speed, layouts))
               << std::flush;
   return kExitOk;
 }

@@ -2,7 +2,9 @@
 // `assay inspect`: what is known about a model, and how fast it reads a short prompt here.
 
 #include <string>
+#include <vector>
 
+#include "cli/inspect_layouts.h"
 #include "cli/model_flags.h"
 #include "cli/streams.h"
 
@@ -12,6 +14,7 @@ struct InspectFlags {
   ModelFlags model;
   std::string positional_model;  // `assay inspect model.gguf`
   bool json = false;
+  bool layouts = false;  // ask the built-in check's questions in both layouts, too
 };
 
 // The specs of all of the above. `flags` must outlive them.
@@ -27,8 +30,9 @@ struct PrefillSpeed {
 // Decides twice, on different states, and measures the second. The time is the decider's own.
 Result<PrefillSpeed> measure_prefill(Decider& decider);
 
-Value inspect_value(const ModelReport& report, const PrefillSpeed& speed);
-std::string inspect_text(const ModelReport& report, const PrefillSpeed& speed);
+// `layouts` may be empty: nobody asked.
+Value inspect_value(const ModelReport& report, const PrefillSpeed& speed, const std::vector<LayoutScore>& layouts);
+std::string inspect_text(const ModelReport& report, const PrefillSpeed& speed, const std::vector<LayoutScore>& layouts);
 
 int run_inspect(const InspectFlags& flags, Streams& streams, const OpenDecider& open);
 

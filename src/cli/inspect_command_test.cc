@@ -1,9 +1,11 @@
 #include "cli/inspect_command.h"
 
+#include <algorithm>
 #include <sstream>
 
 #include <gtest/gtest.h>
 
+#include "assay/built_in_check.h"
 #include "cli/testing/fake_decider.h"
 #include "server/wires/wire_json.h"
 
@@ -89,6 +91,40 @@ TEST_F(InspectTest, MeasuresAStateThatWasNotSeen) {
   EXPECT_TRUE(measure_prefill(fake_).ok());
   ASSERT_EQ(fake_.seen.size(), 2u);
   EXPECT_NE(fake_.seen[0].state, fake_.seen[1].state);
+}
+
+TEST_F(InspectTest, TellsBothLayoutsWhereThatIsAsked) {
+  flags_.model.model = "tiny.gguf";
+  ASSERT_EQ(run(), 0);
+  EXPECT_EQ(fake_.seen.size(), 0u);  // a copy was asked
+  EXPECT_EQ(out_.str().find("p50 ms"), std::string::npos);
+  flags_.layouts = true;
+  flags_.json = true;
+  out_.str("");
+  // Right question first only: an option that is not the first where the first is right, and so on.
+  const std::vector<BuiltInRow> rows = built_in_rows();
+  fake_.probabilities = [&rows](const DecisionRequest& request, const Question& question) {
+    std::vector<double> shares(question.options.size(), 0.0);
+    const auto row = std::find_if(rows.begin(), rows.end(), [&](const BuiltInRow& other) {
+      return other.request.state == request.state && other.request.questions[0].text == question.text;
+    });
+    const std::size_t right = row == rows.end() ? 0 : row->expected;
+    shares[request.layout == Layout::kQuestionFirst ? right : (right + 1) % shares.size()] = 1;
+    return shares;
+  };
+  ASSERT_EQ(run(), 0) << err_.str();
+  const Value report = *server::parse_json(out_.str());
+  const Value::Array& layouts = *report.find("layouts")->array();
+  ASSERT_EQ(layouts.size(), 2u);
+  EXPECT_EQ(*layouts[0].find("layout")->string(), "state_first");
+  EXPECT_EQ(layouts[0].find("right")->integer()->digits, "0");
+  EXPECT_EQ(layouts[1].find("right")->integer()->digits, std::to_string(rows.size()));
+  EXPECT_EQ(*layouts[1].find("p50_ms")->number(), 10);
+  flags_.json = false;
+  out_.str("");
+  ASSERT_EQ(run(), 0);
+  EXPECT_NE(out_.str().find("question_first"), std::string::npos) << out_.str();
+  EXPECT_NE(out_.str().find("p50 ms"), std::string::npos) << out_.str();
 }
 
 TEST_F(InspectTest, ErrorsKeepTheirExitCode) {

@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "assay/built_in_check.h"
+
 namespace assay::decision {
 namespace {
 
@@ -234,3 +236,18 @@ std::span<const SelfCheckRow> self_check_rows() {
 }
 
 }  // namespace assay::decision
+
+namespace assay {
+
+std::vector<BuiltInRow> built_in_rows() {
+  std::vector<BuiltInRow> rows;
+  for (const decision::SelfCheckRow& row : decision::self_check_rows()) {
+    BuiltInRow& out = rows.emplace_back();
+    out.request.state = Value(row.state);
+    out.request.questions = {{.id = "check", .text = row.question, .type = row.type, .options = row.options}};
+    out.expected = row.expected;
+  }
+  return rows;
+}
+
+}  // namespace assay

@@ -15,6 +15,9 @@ namespace {
 
 constexpr const char* kProbeSystem = "Apply the criterion. Answer with one option.";
 constexpr const char* kProbeUser = "{\"evidence\": \"The parcel arrived at noon.\"}\n\nDid it arrive?";
+// Cases, digits, accents, scripts, signs and a character of four bytes: what a tokenizer can lose.
+constexpr const char* kProbeScripts =
+    "Où est le Colis Nº 1234? Ärger, „ёлка“ – 北京, مرحبا: {\"a\": [1, -2.5]} \U0001f6b2";
 
 std::vector<SpecialToken> special_tokens(const llama_vocab* vocabulary) {
   std::vector<SpecialToken> tokens;
@@ -42,6 +45,11 @@ std::string trimmed(const std::string& text) {
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == std::string::npos) return {};
   return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
+}
+
+std::string without_white_space(std::string text) {
+  std::erase_if(text, [](char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; });
+  return text;
 }
 
 std::string content_of(const RenderedChat& chat) {
@@ -122,7 +130,12 @@ Status LlamaEncoder::check_thinking() {
       template_->render({{"user", kProbeUser}}, {.generation_prompt = true, .thinking = true});
   const Result<RenderedChat> plain = template_->render({{"user", kProbeUser}}, {});
   const bool has_switch = thinking.ok() && plain.ok() && thinking->text != plain->text;
-  if (mentions_thinking) facts_.thinking = has_switch ? "closed by the template" : "not controlled by the template";
+  if (!mentions_thinking) return {};
+  facts_.thinking = has_switch ? "closed by the template" : "not controlled by the template";
+  if (has_switch) return {};
+  facts_.warnings.emplace_back(
+      "The chat template speaks of thinking and has no switch for it. If this model thinks before it answers, its "
+      "numbers mean little: look at the built-in check (assay inspect).");
   return {};
 }
 
@@ -131,6 +144,8 @@ Status LlamaEncoder::check_tokens() {
   if (!chat.ok()) return chat.error();
   const Result<Tokens> ours = tokenize(*chat);
   if (!ours.ok()) return ours.error();
+  check_begin_of_text(*chat);
+  check_round_trip();
   Tokens ordinary = tokenize_plain(chat->text, true);
   add_begin_of_text(ordinary);
   if (*ours == ordinary) return {};
@@ -144,6 +159,35 @@ Status LlamaEncoder::check_tokens() {
   }
   facts_.warnings.emplace_back("The prompt's tokens differ from those of plain tokenising (no control token does).");
   return {};
+}
+
+// Twice at the beginning is nothing that a model has learnt, and it comes about easily: templates write it, and
+// tokenizers add it. add_begin_of_text() sees to it that it stands once; here it is found out who writes it.
+void LlamaEncoder::check_begin_of_text(const RenderedChat& chat) {
+  const TokenId begin = llama_vocab_bos(vocabulary_);
+  const Result<Tokens> written = tokenize_part(chat);
+  if (begin == LLAMA_TOKEN_NULL || !written.ok()) return;
+  const bool adds = llama_vocab_get_add_bos(vocabulary_);
+  const auto first_other = std::find_if(written->begin(), written->end(), [=](TokenId id) { return id != begin; });
+  const auto count = first_other - written->begin();
+  if (count == 0) {
+    facts_.begin_of_text = adds ? "added" : "none";
+    return;
+  }
+  facts_.begin_of_text = adds ? "written by the template and not added again" : "written by the template";
+  if (count == 1) return;
+  facts_.warnings.push_back("The chat template writes the beginning of text " + std::to_string(count) +
+                            " times; prompts have it once.");
+}
+
+// A vocabulary whose pieces do not give a text back makes the model read something else than was sent: characters that
+// a broken conversion has lost, or a tokenizer that changes letters. White space may come or go at the ends of pieces.
+void LlamaEncoder::check_round_trip() {
+  std::string text;
+  for (const TokenId token : tokenize_plain(kProbeScripts, false)) text += piece(token);
+  if (without_white_space(std::move(text)) == without_white_space(kProbeScripts)) return;
+  facts_.warnings.emplace_back(
+      "The tokenizer does not give a text back as it was: the model may read other characters than were sent.");
 }
 
 void LlamaEncoder::find_answer_ends() {

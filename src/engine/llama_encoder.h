@@ -19,6 +19,9 @@ struct TemplateFacts {
   std::string source = "none";    // "model", "override", "none"
   bool system_role = false;       // false: the system text goes in front of the user text
   std::string thinking = "none";  // "none", "closed by the template", "not controlled by the template"
+  // What stands in front of a prompt as the beginning of text, at most once whoever writes it: "none", "added",
+  // "written by the template", "written by the template and not added again".
+  std::string begin_of_text = "none";
   std::vector<std::string> warnings;
 };
 
@@ -45,6 +48,8 @@ class LlamaEncoder final : public Encoder {
   Status open_template(const std::string& source, bool is_override);
   Status check_thinking();
   Status check_tokens();
+  void check_begin_of_text(const RenderedChat& chat);
+  void check_round_trip();
   void find_answer_ends();
 
   Result<RenderedChat> render(const PromptText& prompt) const;

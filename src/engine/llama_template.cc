@@ -19,7 +19,7 @@ namespace {
 constexpr std::time_t kTemplateTime = 1721995200;
 
 // Opening and closing tags of thinking blocks, as the families write them.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kThinkingTags = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kThinkingTags = {{
     {"<think>", "</think>"},
     {"<|START_THINKING|>", "<|END_THINKING|>"},
     {"<seed:think>", "</seed:think>"},
@@ -27,6 +27,9 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kThinking
     {"<thought>", "</thought>"},
     {"<|channel>thought", "<channel|>"},
     {"<|channel|>analysis", "<|end|>"},
+    {"<thinking>", "</thinking>"},
+    {"<reasoning>", "</reasoning>"},
+    {"Here are my reasoning steps:", "[BEGIN FINAL RESPONSE]"},
 }};
 
 jinja::value content_value(const std::string& content, bool typed) {
@@ -81,6 +84,13 @@ Result<RenderedChat> LlamaTemplate::render(const std::vector<ChatTurn>& turns, R
     context.set_val("eos_token", jinja::mk_val<jinja::value_string>(chat.eos_token()));
     context.set_val("enable_thinking", jinja::mk_val<jinja::value_bool>(options.thinking));
     context.set_val("thinking", jinja::mk_val<jinja::value_bool>(options.thinking));
+    // Cohere's, ByteDance's, MiniMax's and Ling's words for the same.
+    context.set_val("reasoning", jinja::mk_val<jinja::value_bool>(options.thinking));
+    context.set_val("thinking_budget", jinja::mk_val<jinja::value_int>(options.thinking ? -1 : 0));
+    context.set_val("thinking_mode",
+                    jinja::mk_val<jinja::value_string>(std::string(options.thinking ? "enabled" : "disabled")));
+    context.set_val("thinking_option",
+                    jinja::mk_val<jinja::value_string>(std::string(options.thinking ? "on" : "off")));
     if (options.generation_prompt) context.set_val("add_generation_prompt", jinja::mk_val<jinja::value_bool>(true));
     jinja::runtime runtime(context);
     const jinja::value results = runtime.execute(chat.prog);

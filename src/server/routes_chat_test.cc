@@ -129,6 +129,12 @@ TEST_F(RoutesWithChat, AKeyIsNeededThereToo) {
   EXPECT_EQ(routes.handle(request).status, 200);
 }
 
+TEST_F(RoutesWithChat, HealthTellsWhatOneChatMayHold) {
+  EXPECT_EQ(send("GET", "/health").body.find("chat_context_tokens"), std::string::npos);
+  chat_.slot_tokens = 512;
+  EXPECT_NE(send("GET", "/health").body.find("\"chat_context_tokens\": 512"), std::string::npos);
+}
+
 TEST_F(RoutesWithChat, HealthAndMetricsSayThatTheModelSleeps) {
   EXPECT_EQ(send("GET", "/health").body.find("sleeping"), std::string::npos);
   EXPECT_NE(send("GET", "/metrics").body.find("\nassay_sleeping 0\n"), std::string::npos);

@@ -64,6 +64,7 @@ HttpReply Routes::health_reply() const {
   const EngineStats engine = place_.decider.stats();
   const Health health{.status = status_word(),
                       .context_tokens = place_.decider.report().context_tokens,
+                      .chat_context_tokens = options_.chat == nullptr ? 0 : options_.chat->context_tokens(),
                       .limits = options_.wire,
                       .in_flight = place_.decider.in_flight(),
                       .queued = engine.queued,

@@ -90,12 +90,19 @@ void describe(const engine::LlamaModel& model, const engine::TemplateFacts& tmpl
   report.system_role = tmpl.system_role ? "kept" : "folded into the user turn";
   if (tmpl.source == "none") report.system_role = "none";
   report.thinking = tmpl.thinking;
+  report.begin_of_text = tmpl.begin_of_text;
   report.warnings.insert(report.warnings.end(), tmpl.warnings.begin(), tmpl.warnings.end());
   if (report.context_tokens > report.trained_context_tokens && report.trained_context_tokens > 0) {
     report.warnings.push_back("context_tokens is " + std::to_string(report.context_tokens) + ", more than the " +
                               std::to_string(report.trained_context_tokens) + " that the model was trained for.");
   }
 }
+
+// A cache that silently finds nothing looks like one that finds little.
+constexpr const char* kNothingKept =
+    "Nothing is kept between requests (cache_tokens is 0): what they share is computed again for each.";
+constexpr const char* kHeadKeepsNothing =
+    "Nothing is kept between requests: the model's own decision head computes each from its beginning.";
 
 // Counts changes of how prompts are cut and computed; bits kept by another one are not read.
 constexpr const char* kEngineVersion = "1";
@@ -214,6 +221,7 @@ Result<std::unique_ptr<Decider>> open_head(const DeciderOptions& options, const 
                                                  : "this kind of decision head has no place for images";
   report.chat_template = "model";
   report.thinking = "none";
+  report.warnings.emplace_back(kHeadKeepsNothing);
   return std::unique_ptr<Decider>(
       std::make_unique<service::LlamaHeadDecider>(std::move(head).value(), options.limits, std::move(report)));
 }
@@ -290,6 +298,7 @@ Result<std::unique_ptr<Decider>> open_decider(DeciderOptions options, const Shar
   describe(**model, (*encoder)->facts(), record.now, report);
   Result<std::unique_ptr<engine::Decoder>> decoder = checked_decoder(**model, record.now, report);
   if (!decoder.ok()) return decoder.error();
+  if ((*model)->options().cache_tokens == 0) report.warnings.emplace_back(kNothingKept);
   report.layout = options.layout;
   report.vocabulary_tokens = (*decoder)->limits().vocabulary_tokens;
   report.hidden_size = (*decoder)->limits().hidden_size;

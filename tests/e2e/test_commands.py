@@ -146,6 +146,17 @@ class Small(unittest.TestCase):
         for part in ("architecture", "letter labels", "memory", "prefill", "tokens/s"):
             self.assertIn(part, done.stdout)
 
+    def test_inspect_shows_both_layouts_where_that_is_asked(self):
+        done = harness.run("inspect", *harness.tiny_flags(), "--layouts", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        report = json.loads(done.stdout)
+        self.assertEqual([entry["layout"] for entry in report["layouts"]], ["state_first", "question_first"])
+        for entry in report["layouts"]:
+            self.assertEqual(entry["rows"], 48)
+            self.assertTrue(0 <= entry["right"] <= 48 and entry["p50_ms"] > 0, entry)
+        self.assertIn(report["begin_of_text"], ("none", "added", "written by the template",
+                                                "written by the template and not added again"))
+
     def test_inspect_shows_the_readout_check(self):
         done = harness.run("inspect", harness.default_model(), "--check-dir", harness.CHECK_DIR, "--json")
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -1,32 +1,7 @@
 """Field cases: what users of this kind of software trip over, by the number T of the list of field cases.
 
-Here are those about wires, limits, errors and the reading of options, on all wires. The whole table, with the tests of
-other files where they were there before (test_case_N is T N there):
-
-    T   test                                                        T   test
-    1   test_t01_…; test_readouts: case_1_…                         30  test_t30_…; test_injection: case_30_…
-    2   test_t02_…; test_readouts: case_2_…                         30c test_t30_… and test_t53_… together
-    3   test_t01_…; test_readouts: case_1_and_3_…                   31  docs/readouts.md: a matter of the model
-    4   test_t04_…                                                  32  test_injection: case_32_…
-    5   test_t05_…; check_result and check_answer of every reply    33  llama_encoder_test.cc
-    6   test_t06_…; test_readouts: case_6_…                         35  llama_encoder_test.cc: labels are probed at load
-    7   test_golden: case_7_…                                       36  test_readouts: case_22_…
-    8   test_t08_…                                                  38  test_t38_…; test_wire: case_38_…
-    9   test_t09_…; test_same_bits: case_9_…                        39  test_t39_…; test_wire: case_39_…
-    10  test_readouts: case_10_…                                    40  test_same_bits, test_soak: case_40_…
-    13  test_readouts: case_13_…                                    41  test_soak: case_40_41_…
-    14  test_t14_…; test_bodies: case_14_…                          43  test_t43_…
-    18  test_t18_…; test_readouts: case_18_…                        45  test_kept: case_45_46_…
-    19  test_t18_…                                                  46  test_kept: case_45_46_…
-    20  test_t20_…; test_wire: case_20_…                            47  bench/run, docs/benchmarks.md
-    22  test_readouts: case_22_…                                    49  test_soak: case_49_50_…
-    23  llama_encoder_test.cc: refused at load                      50  test_same_bits: case_40_and_50_…
-    25  test_t25_…; test_models: case_25_…                          51  bits_test.cc
-    26  test_t26_…                                                  53  test_t53_…; test_limits: case_53_…
-    27  test_t27_…; test_injection: case_27_…                       55  test_limits: case_55_…
-    29  test_t29_…; test_injection: case_29_…                       56  test_limits, test_wire: case_56_…
-                                                                    61  test_t61_…
-    59, 60, 63, 64 are about packages, features and calibration; no request decides them.
+Here are those about wires, limits, errors and the reading of options, on all wires. test_field_table.py says which tests
+keep each of them, here and elsewhere.
 """
 
 import concurrent.futures
@@ -188,6 +163,18 @@ class Reading(OnAllWires):
         self.assertEqual((answer["confidence"], answer["x_entropy"]), (1, 0))
         answer = self.answered("/v1/systemone", system_one(WISHES))["answers"]["q"]
         self.assertTrue(0 < answer["x_entropy"] < math.log(3))
+        # Two options in the same words: nothing tells them apart.
+        for path in PATHS:
+            told = self.answered(path, BODIES[path]({"a": "a refund", "b": "a refund"}, x_readout="text"))
+            values = list(probabilities(path, told).values())
+            self.assertEqual(values, [0.5, 0.5], path)
+            if path == "/v1/decide":
+                continue  # SemIf's reply has neither
+            answer = {"/v1/systemone": lambda: told["answers"]["q"], "/v1/decisions": lambda: told["answers"][0],
+                      "/v1/chat/completions": lambda: told}[path]()
+            confidence = answer["x_confidence" if path == "/v1/chat/completions" else "confidence"]
+            self.assertEqual(confidence, 0)
+            self.assertAlmostEqual(answer["x_entropy"], math.log(2), delta=1e-12)
         self.assertTrue(os.path.exists(os.path.join(harness.ROOT, "LICENSE")))
         reply = self.post("/v1/systemone", system_one(WISHES), Origin="http://page.example")
         self.assertEqual([name for name in reply.headers if name.startswith("access-control")], [])
@@ -276,6 +263,36 @@ class Limits(OnAllWires):
         self.assertEqual(first.json()["answers"], second.json()["answers"])
         self.assertEqual(first.json()["usage"], second.json()["usage"])
         self.assertIn(b'"only": 1.0', server.post(system_one({"only": None}), "/v1/systemone").body)
+        # As TypeSafe's clients try again: other headers, the same body.
+        data = json.dumps(system_one(WISHES)).encode()
+        for count in (1, 2):
+            again = server.request("POST", "/v1/systemone", data,
+                                   {**JSON, "X-TypeSafe-Retry-Count": str(count), "X-Request-Id": f"try-{count}"})
+            self.assertIs(again.json()["x_answer_cache"], True)
+            self.assertEqual(again.json()["answers"], first.json()["answers"])
+
+    def test_t61_no_number_of_an_answer_is_an_integer(self):
+        class Whole(int):
+            """A number that stood without a point or an exponent."""
+
+        def whole_numbers(value, path=""):
+            if isinstance(value, Whole):
+                yield path
+            for key, member in value.items() if isinstance(value, dict) else ():
+                yield from whole_numbers(member, f"{path}.{key}")
+
+        questions = {"one option": systemone.choice({"only": None}), "one level": systemone.score(["only"]),
+                     "choice": systemone.choice(WISHES), "score": systemone.score(["low", "mid", "high"]),
+                     "noul": systemone.noul("Is it?"), "sure": systemone.choice(WISHES, x_min_confidence=1)}
+        for more in ({}, {"x_readout": "letters"}, {"x_readout": "text"}):
+            reply = self.post("/v1/systemone", systemone.body(questions, STATE, **more))
+            told = json.loads(reply.body, parse_int=Whole)
+            self.assertEqual(list(whole_numbers(told["answers"])), [])
+            self.assertEqual(list(whole_numbers(told["usage"])), [".input_tokens", ".output_tokens"])
+        server = harness.Server(harness.tiny("tiny-attention"), "--threads", "1", "--no-readout-check", "--round", "2")
+        self.addCleanup(server.stop)
+        reply = server.post(systemone.body(questions, STATE), "/v1/systemone")
+        self.assertEqual(list(whole_numbers(json.loads(reply.body, parse_int=Whole)["answers"])), [])
 
 
 class Nonfinite(OnAllWires):
@@ -283,11 +300,23 @@ class Nonfinite(OnAllWires):
 
     def test_t25_broken_weights_are_a_500_with_a_reason_on_every_wire(self):
         for path in PATHS:
-            with self.subTest(path=path):
-                reply = self.post(path, BODIES[path](WISHES))
-                self.assertEqual(reply.status, 500, str(reply))
+            for more in ({}, {"x_readout": "letters"}, {"x_readout": "text"}, {"x_explain": True}, {"x_hidden_state": True},
+                         {"x_readout": "letters", "x_allowed_mass": False}, {"x_permute": 2}):
+                # OpenAI's wire wants two options, and more orders than options are refused.
+                alone = [{"only": None}] if path in PATHS[:2] and "x_permute" not in more else []
+                for options in (WISHES, *alone):
+                    with self.subTest(path=path, more=more, options=len(options)):
+                        reply = self.post(path, BODIES[path](options, **more))
+                        self.assertEqual(reply.status, 500, str(reply))
+                        self.assertIn(b"nonfinite_logits", reply.body)
+                        self.assertNotIn(b"probabilities", reply.body)
+                        systemone.strict_json(reply.body)
+        for path in PATHS[:3]:
+            with self.subTest(path=path, stream=True):
+                reply = self.post(path, BODIES[path](WISHES), Accept="text/event-stream")
                 self.assertIn(b"nonfinite_logits", reply.body)
-                systemone.strict_json(reply.body)
+                self.assertNotIn(b"NaN", reply.body)
+                self.assertNotIn(b"event: answer", reply.body)
 
 
 class Injection(OnAllWires):

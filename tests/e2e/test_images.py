@@ -244,6 +244,15 @@ class ImagesTest(Seeing):
         self.assertEqual(param, "messages[1].content[0].image_url.url")
         self.assertIn("nothing is fetched", message)
 
+    def test_an_image_in_system_one_s_state_is_an_error_and_not_text(self):
+        part = {"type": "image_url", "image_url": {"url": url(png(1))}}
+        for body in ({**question(), "state": [{"role": "user", "content": [{"type": "text", "text": "Look."}, part]}]},
+                     systemone.body(systemone.choice({"cat": part, "dog": None}), "Look."),
+                     systemone.body(systemone.noul([part, "Is it a cat?"]), "Look.")):
+            _, message = self.refused(body, status=(400,))
+            self.assertRegex(message, r"^(state\.0\.content\.1|questions\.q\.(criteria\.cat|instructions\.0)) is a part")
+            self.assertIn("assets", message)
+
     def test_what_cannot_be_had_with_images_is_refused_by_name(self):
         _, message = self.refused(question(images=[url(png(1))], x_hidden_state=True))
         self.assertIn("x_hidden_state", message)

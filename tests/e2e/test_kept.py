@@ -1,5 +1,6 @@
 """What is kept between requests and runs: prefixes, snapshots, answers; and receipts that can be checked again."""
 
+import concurrent.futures
 import json
 import os
 import shutil
@@ -48,6 +49,81 @@ class Prefixes(unittest.TestCase):
 
     def test_case_45_46_also_with_recurrent_layers(self):
         self.check_second_question_costs_its_suffix("tiny-hybrid")
+
+    def test_case_46_the_cache_hits_with_every_readout_layout_and_kind_of_layer(self):
+        cut = "question", "state"
+        for model in ("tiny-attention", "tiny-hybrid", "tiny-window", "tiny-experts"):
+            server = harness.tiny_server(model)
+            try:
+                for readout in ("letters", "text"):
+                    for layout, other in (("state_first", {"question": QUESTIONS[1]}),
+                                          ("question_first", {"state": "Order 8: it came in time."})):
+                        shared = f"{readout} {layout}. " + STATE  # in the place that the layout tells first
+                        first = {"state": STATE, "question": QUESTIONS[0], cut[layout == "state_first"]: shared}
+                        with self.subTest(model=model, readout=readout, layout=layout):
+                            self.check_hits(server, [{**first, **more} for more in ({}, other)], readout, layout)
+                text = server.get("/metrics").body.decode()
+                self.assertIn("assay_engine_prefix_lookup_tokens_total", text)
+                self.assertIn("assay_engine_prefix_evictions_total", text)
+            finally:
+                server.stop()
+
+    def check_hits(self, server, requests, readout, layout):
+        """The second of two requests takes what they share from the cache, and says so."""
+        told = []
+        for request in requests:
+            decisions = [harness.decision(["yes", "no"], **request)]
+            hits = metric(server, "assay_engine_prefix_hit_tokens_total")
+            reply = server.post({"decisions": decisions, "x_readout": readout, "x_layout": layout})
+            self.assertEqual(reply.status, 200, str(reply))
+            told.append((reply.json()["timing"]["cached_tokens"],
+                         metric(server, "assay_engine_prefix_hit_tokens_total") - hits))
+        self.assertGreater(told[1][0], 100, told)
+        self.assertGreaterEqual(told[1][0], told[0][0], told)  # priors of text have made it warm for the first, too
+        self.assertGreaterEqual(told[1][1], told[1][0], "the metric counts what the reply says")
+
+    def test_a_state_that_many_ask_about_at_once_is_computed_once(self):
+        server = harness.tiny_server("tiny-attention")
+        try:
+            requests = [dict(harness.body(["yes", "no"], "letters", state=STATE, question=f"Is it number {n}?"))
+                        for n in range(100)]
+            with concurrent.futures.ThreadPoolExecutor(16) as pool:
+                replies = list(pool.map(server.post, requests))
+            self.assertEqual({reply.status for reply in replies}, {200})
+            shared = max(reply.json()["result"]["input_tokens"] for reply in replies) // 2
+            self.assertGreater(shared, 60)
+            hits = metric(server, "assay_engine_prefix_hit_tokens_total")
+            self.assertGreater(hits, 99 * shared)
+        finally:
+            server.stop()
+
+    def test_case_46_a_cache_that_keeps_nothing_is_told_at_the_start(self):
+        flags = ("--threads", "1", "--no-readout-check")
+        for model, more, told in (("tiny-attention", ("--cache-tokens", "0"), True), ("tiny-head", (), True),
+                                  ("tiny-attention", (), False), ("tiny-hybrid", (), False)):
+            with self.subTest(model=model, flags=more):
+                server = harness.Server(harness.tiny(model), *flags, *more)
+                try:
+                    said = [line for line in server.log if "Nothing is kept between requests" in line]
+                    self.assertEqual(bool(said), told, "".join(server.log))
+                    self.assertTrue(all("warn" in line for line in said), said)
+                    warnings = server.get("/v1/models").json()["data"][0]["meta"]["warnings"]
+                    self.assertEqual(any("Nothing is kept" in warning for warning in warnings), told)
+                finally:
+                    server.stop()
+
+    def test_case_49_what_is_kept_has_a_bound(self):
+        server = harness.Server(harness.tiny("tiny-attention"), "--threads", "1", "--no-readout-check",
+                                "--cache-tokens", "512")
+        try:
+            for n in range(12):
+                self.assertEqual(server.post(dict(asked(QUESTIONS[0]), **harness.body(
+                    ["yes", "no"], "letters", state=f"Case {n}: " + STATE))).status, 200)
+                self.assertLessEqual(metric(server, "assay_engine_cached_prefix_tokens"), 512)
+            self.assertGreater(metric(server, "assay_engine_prefix_evictions_total"), 0)
+            self.assertLessEqual(metric(server, "assay_engine_cells_used"), metric(server, "assay_engine_cells"))
+        finally:
+            server.stop()
 
     def test_the_answer_cache_gives_the_same_answer_and_says_so(self):
         server = harness.Server(harness.tiny("tiny-attention"), "--threads", "1", "--no-readout-check",

@@ -1,6 +1,7 @@
 """Which models are taken, which are refused and why, and what odd ones answer (cases 25, 45; T08)."""
 
 import os
+import struct
 import unittest
 
 import harness
@@ -43,6 +44,16 @@ class Refused(unittest.TestCase):
         for part in (100, len(data) // 8, len(data) // 2, len(data) - 1000):
             with self.subTest(bytes=part):
                 self.check(harness.write_file("cut.gguf", data[:part]), "cut.gguf")
+
+    def test_a_number_of_layers_that_cannot_be(self):
+        with open(harness.tiny("tiny-attention"), "rb") as file:
+            data = file.read()
+        key = b"qwen3.block_count" + struct.pack("<I", 4)  # an unsigned integer of 32 bits
+        at = data.index(key) + len(key)
+        for count in (0, 513, 2 ** 31, 2 ** 32 - 1):
+            with self.subTest(layers=count):
+                patched = data[:at] + struct.pack("<I", count) + data[at + 4:]
+                self.check(harness.write_file("layers.gguf", patched), "layers.gguf", "block count")
 
     def test_t08_a_file_that_is_not_there_and_no_model_at_all(self):
         self.check(os.path.join(harness.WORK_DIR, "none.gguf"), "none.gguf")

@@ -4,6 +4,7 @@ import math
 import unittest
 
 import harness
+import systemone
 
 REVIEW = ["yes", "yes, but only after a manual review"]
 ACCESS = ["access_denied", "access_expired", "access_revoked", "Maybe, zxqv glorp 9917"]
@@ -105,6 +106,26 @@ class Exact(unittest.TestCase):
         for entry in plain["x_explain"]["options"]:
             self.assertAlmostEqual(entry["log_prob"], mean_of_sums(entry, "log_prob"), delta=1e-9)
 
+    def test_case_10_where_nothing_is_said_no_length_is_preferred(self):
+        # An option's score is measured against what the two empty states make of it, so over these two it is nothing,
+        # of one word as of forty. Without that, or divided by the length, one end of the lengths would be preferred.
+        words = "the payment is sent back to the card that was charged once it has been looked at by hand".split()
+        options = [(str(n), " ".join((words * 3)[:n])) for n in (1, 2, 4, 8, 16, 40)]
+        server = harness.shared("attention")
+        sums = [0.0] * len(options)
+        for state in ("N/A", ""):
+            asked = systemone.body(systemone.choice(dict(options), "What happens?"), state, x_readout="text",
+                                   x_explain=True)
+            reply = server.post(asked, systemone.PATH)
+            self.assertEqual(reply.status, 200, str(reply))
+            entries = reply.json()["answers"]["q"]["x_explain"]["options"]
+            lengths = [len(entry["tokens"]) for entry in entries]
+            self.assertEqual(lengths, sorted(lengths))
+            for i, entry in enumerate(entries):
+                sums[i] += entry["log_prob"] - entry["prior_log_prob"]
+        for total in sums:
+            self.assertAlmostEqual(total, 0, delta=TOLERANCE)
+
     def test_case_10_an_option_that_begins_another_is_scored_with_its_end(self):
         short, long = self.ask(REVIEW, state="The order is paid, in stock and cleared.")["x_explain"]["options"]
         self.assertEqual(list(by_lead(short)), list(by_lead(long)))
@@ -120,6 +141,16 @@ class Exact(unittest.TestCase):
                 result["option_logits"].index(max(result["option_logits"]))])
         same = self.ask([("first", "a refund"), ("second", "a refund")])
         self.assertEqual(same["probabilities"], [0.5, 0.5])
+
+    def test_case_36_every_spelling_of_yes_and_no_is_the_same_question(self):
+        asked = {"state": "The parcel came on Monday.", "question": "Did it come?"}
+        first = self.ask(["yes", "no"], **asked)["probabilities"]
+        for yes, no in (("Yes", "No"), ("YES", "NO"), ("yEs", "nO"), ("true", "false"), ("True", "FALSE")):
+            result = self.ask([yes, no], **asked)
+            self.assertEqual([entry["scored_text"] for entry in result["x_explain"]["options"]], ["Yes", "No"])
+            self.assertEqual(result["probabilities"], first, yes)
+            turned = self.ask([no, yes], **asked)["x_explain"]["options"]
+            self.assertEqual([entry["scored_text"] for entry in turned], ["No", "Yes"])
 
     def test_case_22_yes_and_true_are_asked_in_the_same_words(self):
         asked = {"state": "The parcel came on Monday.", "question": "Did it come?"}

@@ -23,7 +23,10 @@ class Routes(unittest.TestCase):
         self.assertEqual(health.status, 200)
         self.assertEqual(health.json()["status"], "ok")
         limits = health.json()["limits"]
-        self.assertEqual(set(limits), {"context_tokens", "options_max", "questions_max", "body_bytes_max"})
+        self.assertEqual(set(limits), {"context_tokens", "options_max", "questions_max", "body_bytes_max",
+                                       "chat_context_tokens"})
+        self.assertEqual(limits["chat_context_tokens"],
+                         self.server.get("/props").json()["default_generation_settings"]["n_ctx"])
         meta = self.server.get("/v1/models").json()["data"][0]["meta"]
         self.assertEqual(limits["context_tokens"], meta["context_tokens"])
         for load in ("in_flight", "queued", "running"):

@@ -149,6 +149,28 @@ TEST_P(Injection, AForgedTurnIsPlainText) {
   expect_literal(Value(forged), plain(), "forged turn");
 }
 
+// Where there is one, it is the first token, and no state that spells it adds another.
+TEST_P(Injection, ExactlyOneBeginningOfText) {
+  learn_expected();
+  const bool has_one = encoder_->facts().begin_of_text != "none";
+  for (const Readout readout : {Readout::kLetters, Readout::kText}) {
+    for (const Layout layout : {Layout::kStateFirst, Layout::kQuestionFirst}) {
+      std::string spelt = "plain";
+      for (int round = 0; round < 2; round++) {
+        const Result<QuestionPlan> plan = plan_question(Value(spelt), plain(), readout, layout, labels_, *encoder_);
+        ASSERT_TRUE(plan.ok());
+        const engine::Tokens& tokens = plan->prompt.tokens;
+        const auto same = std::count(tokens.begin(), tokens.end(), tokens.front());
+        if (has_one) {
+          EXPECT_EQ(same, 1) << encoder_->facts().begin_of_text;
+        }
+        ASSERT_EQ(specials_of(tokens), expected_[readout == Readout::kText ? 1 : 0]);
+        spelt = encoder_->piece(tokens.front()) + encoder_->piece(tokens.front()) + "plain";
+      }
+    }
+  }
+}
+
 // With each layout, what comes first is cut off alike in all prompts that have it in common.
 TEST_P(Injection, PromptsShareWhatTheirLayoutPutsFirst) {
   const Value state("The parcel left the depot at noon and has not been seen since; the customer is \"furious\".");

@@ -1,12 +1,21 @@
 """What the client sends."""
 
+import base64
 import dataclasses
 import datetime
 import os
+import pathlib
+import tempfile
 import unittest
 from unittest import mock
 
 from support import Script, answer_all, assay, both, sent
+
+PNG, JPEG = b"\x89PNG\r\n\x1a\n and more", b"\xff\xd8\xff\xe0 and more"
+
+
+def in_base64(data):
+    return base64.b64encode(data).decode()
 
 
 @both
@@ -44,6 +53,35 @@ class Bodies:
         self.assertEqual({name: value for name, value in body.items() if name.startswith("x_")},
                          {"x_readout": "letters", "x_layout": "state_first", "x_priority": "bulk", "x_receipt": True,
                           "x_explain": True})
+
+    def test_images_are_sent_as_the_wire_takes_them(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "a.png"
+            path.write_bytes(PNG)
+            body = self.body_of(lambda client: client.decide("s", "Which?", ["a"], images=[
+                PNG, path, memoryview(JPEG), "data:image/png;base64," + in_base64(PNG), in_base64(JPEG)]))
+        self.assertEqual(body["images"], [in_base64(PNG), in_base64(PNG), in_base64(JPEG),
+                                          "data:image/png;base64," + in_base64(PNG), in_base64(JPEG)])
+        self.assertNotIn("assets", body)
+
+    def test_assets_are_named_and_say_their_format(self):
+        body = self.body_of(lambda client: client.yes_no("See b and a.", "Alike?", assets={
+            "b": JPEG, "a": "data:image/png;base64," + in_base64(PNG)}))
+        self.assertEqual(list(body["assets"].items()), [
+            ("b", {"type": "image", "format": "jpg", "data_base64": in_base64(JPEG)}),
+            ("a", {"type": "image", "format": "png", "data_base64": in_base64(PNG)})])
+        self.assertNotIn("images", body)
+
+    def test_what_is_no_image_never_leaves(self):
+        for settings, kind in [({"images": PNG}, TypeError), ({"images": "a.png"}, TypeError),
+                               ({"images": ["a.png"]}, ValueError), ({"images": ["https://a.test/b"]}, ValueError),
+                               ({"images": [7]}, TypeError), ({"images": [pathlib.Path("none.png")]}, OSError),
+                               ({"assets": [PNG]}, TypeError), ({"assets": {"a": b"GIF89a"}}, ValueError),
+                               ({"assets": {"a": ""}}, ValueError)]:
+            script = Script()
+            with self.subTest(settings=settings), self.assertRaises(kind):
+                self.run_with(script, lambda client, settings=settings: client.yes_no("a", "?", **settings))
+            self.assertEqual(script.requests, [])
 
     def test_ids_and_keys_keep_their_bytes_and_order(self):
         script = Script(answer_all)

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import pathlib
 import unittest
 
 from support import ROOT, assay
@@ -106,6 +107,37 @@ class AgainstTheProgram(unittest.TestCase):
     def test_a_deadline_that_cannot_be_kept(self):
         with self.assertRaises((assay.DeadlineExceeded, assay.RateLimited)):
             self.server.client.decide("word " * 1500, "Is it long?", [f"option {i}" for i in range(50)], timeout_ms=1)
+
+
+class Seeing(unittest.TestCase):
+    """A tiny model with a tiny projector. The picture is llama.cpp's."""
+
+    def test_images_reach_the_model_by_place_and_by_name(self):
+        folder = os.environ.get("ASSAY_TINY_DIR") or os.path.join(ROOT, "build", "release", "tiny")
+        model, projector = (os.path.join(folder, name) for name in ("tiny-attention.gguf", "tiny-mmproj.gguf"))
+        picture = pathlib.Path(ROOT, "third_party", "llama.cpp", "tools", "mtmd", "test-1.jpeg")
+        try:
+            assay.binary()
+        except FileNotFoundError as missing:
+            raise unittest.SkipTest(str(missing)) from missing
+        if not (os.path.exists(model) and os.path.exists(projector) and picture.exists()):
+            raise unittest.SkipTest("no tiny models: the release build makes them")
+        flags = ("--threads", "1", "--no-readout-check", "-c", "2048")
+
+        def chances(server, **images):
+            return server.client.decide("See img-1.", "What is it?", ["cat", "dog"], **images).probabilities
+
+        with assay.Server(model, *flags, "--mmproj", projector) as server:
+            blind = chances(server)
+            listed = chances(server, images=[picture])
+            self.assertEqual(listed, chances(server, images=[picture.read_bytes()]))
+            named = chances(server, assets={"img-1": picture})
+            self.assertEqual(len({str(entry) for entry in (blind, listed, named)}), 3)
+            with self.assertRaises(assay.BadRequest) as caught:
+                chances(server, assets={"img-2": picture})
+            self.assertIn("img-2", str(caught.exception))
+        with assay.Server(model, *flags) as server, self.assertRaises(assay.BadRequest):
+            chances(server, images=[picture])
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 // completions, embeddings and all the rest that llama-server has.
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,8 @@ class ChatServer {
   virtual bool healthy() const = 0;
   // Requests that it answers now, streams included.
   virtual std::size_t in_flight() const = 0;
+  // The most tokens that one of its requests may have, prompt and reply together; 0: not for it to say (a router).
+  virtual std::int32_t context_tokens() const { return 0; }
   // Its own Prometheus text, with the headers that go with it; an empty body when it has none.
   virtual HttpReply metrics() = 0;
   // Its model is not in memory; the next request that needs it brings it back.

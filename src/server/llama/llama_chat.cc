@@ -55,6 +55,7 @@ struct LlamaChat::Parts {
   std::atomic<bool> asleep{false};
   WakeCheck wake_check;
   std::uint64_t memory_needed_bytes = 0;
+  std::int32_t slot_tokens = 0;
   ComputeGate* gate = nullptr;
   double stuck_seconds = 0;
   bool has_words_for_log = false;
@@ -214,6 +215,7 @@ Status LlamaChat::load(const LlamaLoad& load, ComputeGate& gate) {
   parts.wake_check = WakeCheck({params.model.path, params.mmproj.path, params.speculative.draft.mparams.path},
                                parts.memory_needed_bytes, load.free_bytes);
   parts.handlers->update_meta(parts.context);
+  parts.slot_tokens = parts.context.get_meta().slot_n_ctx;
   parts.pause_between_nodes();
   parts.loaded.store(true);
   return {};
@@ -280,6 +282,8 @@ bool LlamaChat::healthy() const {
 }
 
 std::size_t LlamaChat::in_flight() const { return parts_->mounted.calls().in_flight(); }
+
+std::int32_t LlamaChat::context_tokens() const { return parts_->slot_tokens; }
 
 HttpReply LlamaChat::metrics() {
   if (!parts_->params.endpoint_metrics) return {};

@@ -82,6 +82,8 @@ class LlamaChat final : public ChatServer {
   HttpReply handle(std::size_t route, const HttpRequest& request) override;
   bool healthy() const override;
   std::size_t in_flight() const override;
+  // A slot's: what --ctx-size leaves to each of --parallel. REQUIRES: load() went well.
+  std::int32_t context_tokens() const override;
   HttpReply metrics() override;
   bool asleep() const override;
 

@@ -17,6 +17,7 @@ class FakeChatServer final : public ChatServer {
   }
   bool healthy() const override { return is_healthy; }
   std::size_t in_flight() const override { return 0; }
+  std::int32_t context_tokens() const override { return slot_tokens; }
   HttpReply metrics() override {
     HttpReply text;
     text.headers = {{"Process-Start-Time-Unix", "7"}};
@@ -28,6 +29,7 @@ class FakeChatServer final : public ChatServer {
   bool decides() const override { return is_router; }
 
   HttpReply reply;
+  std::int32_t slot_tokens = 0;
   bool is_asleep = false;
   bool is_router = false;  // before the routes are made
   bool is_healthy = true;

@@ -98,6 +98,23 @@ class ImageReader {
   SystemOneFaults& faults_;
 };
 
+// The contract has no place for images in a state, an instruction or a criterion: those are data, and a part that shows
+// an image to a chat would be read as the letters of its base64.
+void refuse_image_parts(const Value& top, const WireSettings& settings, SystemOneFaults& faults) {
+  for (const char* field : {"state", "questions"}) {
+    const Value* value = top.find(field);
+    std::optional<Value::Array> path = value == nullptr ? std::nullopt : find_image_part(*value);
+    if (!path) continue;
+    path->insert(path->begin(), Value(field));
+    faults.add_usage_error(*loc_part(loc_text(*path)).string() +
+                           " is a part of a chat that shows an image, and here it "
+                           "would be read as text; " +
+                           (settings.reads_images
+                                ? "give the image in images, or in assets under a reference that stands in its place"
+                                : "the model of this server reads no images"));
+  }
+}
+
 }  // namespace
 
 void read_system_one_images(const Value& top, const WireSettings& settings, SystemOneRequest& out,
@@ -115,6 +132,7 @@ void read_system_one_images(const Value& top, const WireSettings& settings, Syst
       reader.read_list(*images);
     }
   }
+  refuse_image_parts(top, settings, faults);
 }
 
 }  // namespace assay::server

@@ -88,6 +88,29 @@ TEST(SystemOneImages, AListTakesDataUrlsAndBareBase64) {
   expect_refused(R"("images":["https://example.com/a.png"])", 400, "nothing is fetched");
 }
 
+TEST(SystemOneImages, AnImageInTheStateOrAQuestionIsAnErrorAndNotText) {
+  const std::string parts[] = {R"({"type":"image_url","image_url":{"url":"data:image/png;base64,)" + png() + R"("}})",
+                               R"({"type":"image_url","image_url":"https://example.com/a.png"})",
+                               R"({"type":"input_image","file_id":"file-1"})",
+                               R"({"type":"image","source":{"type":"base64","data":")" + png() + R"("}})"};
+  for (const std::string& part : parts) {
+    const std::string state = R"([{"role":"user","content":[{"type":"text","text":"Look."},)" + part + "]}]";
+    for (const bool reads_images : {true, false}) {
+      const auto wire = parse(R"("x_trace":1)", state, reads_images);
+      const WireRefusal* refused = std::get_if<WireRefusal>(&wire);
+      ASSERT_NE(refused, nullptr) << part;
+      EXPECT_EQ(refused->status, 400);
+      EXPECT_NE(refused->body.find("state.0.content.1 is a part of a chat"), std::string::npos) << refused->body;
+      EXPECT_EQ(refused->body.find("in assets under") != std::string::npos, reads_images) << refused->body;
+      EXPECT_LT(refused->body.size(), 1000u) << "the image is not told back";
+    }
+  }
+  // What only speaks of images is data.
+  for (const std::string state :
+       {R"({"type":"image","caption":"a cat"})", R"(["data:image/png;base64,QUJD"])", R"({"type":"image_url"})"})
+    read(R"("x_trace":1)", state);
+}
+
 TEST(SystemOneImages, ErrorsOfTheDeciderNameThePlaceInTheBody) {
   const ParsedWire wire = read(R"("assets":{"img-1":)" + asset(png()) + R"(},"images":[")" + png(2) + R"("])");
   const Error first = wire.in_wire_terms(invalid_argument("images[0]", "images[0] cannot be decoded"));

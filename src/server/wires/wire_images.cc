@@ -18,7 +18,43 @@ std::string lower(std::string_view text) {
 
 Error refused(std::string message) { return invalid_argument("", std::move(message)); }
 
+// OpenAI's chat, OpenAI's responses and decisions, Anthropic's messages.
+bool is_image_part(const Value& value) {
+  const Value* type = value.find("type");
+  if (type == nullptr || type->string() == nullptr) return false;
+  if (*type->string() == "image_url") return value.find("image_url") != nullptr;
+  if (*type->string() == "input_image") return value.find("image_url") != nullptr || value.find("file_id") != nullptr;
+  const Value* source = value.find("source");
+  return *type->string() == "image" && source != nullptr && source->is_object();
+}
+
+// `path` leads to `value`; it is left as it came, or leading to the part that was found.
+bool find_part(const Value& value, Value::Array& path) {
+  if (is_image_part(value)) return true;
+  if (const Value::Array* array = value.array()) {
+    for (std::size_t i = 0; i < array->size(); i++) {
+      path.emplace_back(Value::Integer{std::to_string(i)});
+      if (find_part((*array)[i], path)) return true;
+      path.pop_back();
+    }
+  }
+  if (const Value::Object* object = value.object()) {
+    for (const Value::Member& member : *object) {
+      path.emplace_back(member.first);
+      if (find_part(member.second, path)) return true;
+      path.pop_back();
+    }
+  }
+  return false;
+}
+
 }  // namespace
+
+std::optional<Value::Array> find_image_part(const Value& value) {
+  Value::Array path;
+  if (!find_part(value, path)) return std::nullopt;
+  return path;
+}
 
 std::optional<ImageFormat> image_format_of(std::string_view name) {
   const std::string format = lower(name);

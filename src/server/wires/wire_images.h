@@ -10,6 +10,7 @@
 
 #include "assay/error.h"
 #include "assay/image.h"
+#include "assay/value.h"
 
 namespace assay::server {
 
@@ -23,6 +24,11 @@ Result<Image> image_of_url(std::string_view url);
 
 // "png", "jpg" or "jpeg", in any case.
 std::optional<ImageFormat> image_format_of(std::string_view name);
+
+// Where a value holds an image as the parts of chat messages do: the keys and indices that lead to the first such part,
+// {"type": "image_url", "image_url": …}, {"type": "input_image", …} or {"type": "image", "source": {…}}. On a wire
+// where a state is data, such a part would be read as words.
+std::optional<Value::Array> find_image_part(const Value& value);
 
 // The images of a request on a wire where they stand between texts. Each gets a name, "image 1", "image 2" and so on,
 // which stands in its place in the text; a lone image, which everything else is about, has none.

@@ -4,6 +4,7 @@
 
 #include "base/base64.h"
 #include "base/testing/png_file.h"
+#include "server/wires/wire_json.h"
 
 namespace assay::server {
 namespace {
@@ -39,6 +40,19 @@ TEST(WireImages, EveryRefusalSaysWhy) {
   EXPECT_NE(refusal(image_of_url("data:image/gif;base64," + base64)).find("image/png or image/jpeg"),
             std::string::npos);
   EXPECT_NE(refusal(image_of_url("data:;base64," + base64)).find("image/png or image/jpeg"), std::string::npos);
+}
+
+TEST(WireImages, FindsAnImageThatStandsInAValueAsInAChat) {
+  const auto path_in = [](const char* json) -> std::string {
+    const std::optional<Value::Array> path = find_image_part(parse_json(json).value());
+    return path ? to_json_text(Value(*path)) : "none";
+  };
+  EXPECT_EQ(path_in(R"({"type":"image_url","image_url":{"url":"data:,"}})"), "[]");
+  EXPECT_EQ(path_in(R"([1,{"a":{"b":[{"type":"input_image","image_url":"x"}]}}])"), R"([1, "a", "b", 0])");
+  EXPECT_EQ(path_in(R"({"m":[{"type":"image","source":{}},{"type":"input_image","file_id":"f"}]})"), R"(["m", 0])");
+  EXPECT_EQ(path_in(R"({"type":"image","source":"a page"})"), "none");
+  EXPECT_EQ(path_in(R"({"type":["image_url"],"image_url":"x"})"), "none");
+  EXPECT_EQ(path_in(R"("image_url")"), "none");
 }
 
 TEST(WireImages, WhatIsTooLargeIsRefusedBeforeItIsDecoded) {

@@ -216,12 +216,14 @@ std::string models_body(const ModelReport& model, const std::vector<std::string>
 }
 
 std::string health_body(const Health& health) {
-  Value limits(Value::Object{{"context_tokens", count_value(health.context_tokens)},
-                             {"options_max", size_value(health.limits.options_max)},
-                             {"questions_max", size_value(health.limits.questions_max)},
-                             {"body_bytes_max", size_value(health.limits.body_bytes_max)}});
+  Value::Object limits{{"context_tokens", count_value(health.context_tokens)},
+                       {"options_max", size_value(health.limits.options_max)},
+                       {"questions_max", size_value(health.limits.questions_max)},
+                       {"body_bytes_max", size_value(health.limits.body_bytes_max)}};
+  if (health.chat_context_tokens > 0)
+    limits.emplace_back("chat_context_tokens", count_value(health.chat_context_tokens));
   Value::Object body{{"status", text_value(health.status)},
-                     {"limits", std::move(limits)},
+                     {"limits", Value(std::move(limits))},
                      {"in_flight", size_value(health.in_flight)},
                      {"queued", size_value(health.queued)},
                      {"running", size_value(health.running)}};

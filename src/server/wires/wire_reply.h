@@ -46,6 +46,7 @@ std::string models_body(const ModelReport& model, const std::vector<std::string>
 struct Health {
   std::string status;  // "ok", "draining" or "failed"
   std::int32_t context_tokens = 0;
+  std::int32_t chat_context_tokens = 0;  // 0: there is no chat, or it does not say
   WireOptions limits;
   std::size_t in_flight = 0;  // requests accepted and not yet answered
   std::size_t queued = 0;     // jobs that hold nothing of the model yet
@@ -53,7 +54,7 @@ struct Health {
   bool asleep = false;        // the model is not in memory until somebody needs it
 };
 // {"status": …, "limits": {what one request may hold}, "in_flight": n, "queued": n, "running": n}, and "sleeping": true
-// while it is asleep
+// while it is asleep. The limits have "chat_context_tokens" where there is chat.
 std::string health_body(const Health& health);
 
 // {"status": …}: GET /ping.

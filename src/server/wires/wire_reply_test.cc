@@ -246,6 +246,9 @@ TEST(HealthBody, TellsTheLimitsOfOneRequestAndTheLoad) {
       health_body({.status = "ok", .context_tokens = 8192, .limits = {}, .in_flight = 3, .queued = 1, .running = 2}),
       R"({"status": "ok", "limits": {"context_tokens": 8192, "options_max": 1024, "questions_max": 256, )"
       R"("body_bytes_max": 26214400}, "in_flight": 3, "queued": 1, "running": 2})");
+  const std::string with_chat = health_body({.status = "ok", .chat_context_tokens = 2048, .limits = {}});
+  EXPECT_NE(with_chat.find(R"("body_bytes_max": 26214400, "chat_context_tokens": 2048})"), std::string::npos)
+      << with_chat;
   EXPECT_EQ(ping_body("ok"), R"({"status": "ok"})");
 }
 
