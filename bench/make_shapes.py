@@ -3,10 +3,11 @@
 
 For speed only: a forward pass costs what the real model's would, and its answers mean nothing. Vocabulary and chat template are
 Qwen's, from llama.cpp's tree; the seed is fixed, so every machine gets the same bytes. Written to build/shapes/ when missing
-(needs the packages of tests/requirements.txt, 0.4, 2.5 and 0.8 GB of disk).
+(needs the packages of tests/requirements.txt, 0.4, 2.5, 0.6 and 0.8 GB of disk).
 
   qwen3-0.6b     attention only, 28 layers, tensor types as llama.cpp's Q4_K_M mix
   qwen3-4b       the same with 36 wider layers; only when it is named
+  qwen3-moe      8 layers of experts, 8 of 64 for each row, tensor types as in the mix; only when it is named
   qwen3-0.6b-f16, qwen3-0.6b-bf16   the first with all matrices in half precision (1.2 GB each); only when they are named
   qwen3.5-0.8b   18 recurrent (gated delta net) and 6 attention layers, Q8_0, 248,320 tokens (the tree's list, filled up)
 """
@@ -19,6 +20,7 @@ FOLDER = os.path.join(ROOT, "build", "shapes")
 LLAMA = os.environ.get("ASSAY_LLAMA_DIR") or os.path.join(ROOT, "third_party", "llama.cpp")
 SEED = 20261129
 FILES = {"qwen3-0.6b": "random-qwen3-0.6b.Q4_K_M.gguf", "qwen3-4b": "random-qwen3-4b.Q4_K_M.gguf",
+         "qwen3-moe": "random-qwen3-moe.Q4_K_M.gguf",
          "qwen3-0.6b-f16": "random-qwen3-0.6b.F16.gguf", "qwen3-0.6b-bf16": "random-qwen3-0.6b.BF16.gguf",
          "qwen3.5-0.8b": "random-qwen3.5-0.8b.Q8_0.gguf"}
 
@@ -71,14 +73,17 @@ class Shape:
     def ones(self, name, count):
         self.plain(name, self.numpy.ones(count))
 
-    def matrix(self, name, rows, columns, kind):
+    def matrix(self, name, rows, columns, kind, experts=None):
+        """`experts`: how many such matrices make the tensor."""
         if kind in ("F16", "BF16"):
             self._halves(name, rows, columns, kind)
             return
         draw, block, size = {"Q4_K": (self._q4_k, 256, 144), "Q6_K": (self._q6_k, 256, 210), "Q8_0": (self._q8_0, 32, 34)}[kind]
-        blocks = self.random.integers(0, 256, size=(rows * columns // block, size), dtype=self.numpy.uint8)
+        count = rows * columns * (experts or 1) // block
+        blocks = self.random.integers(0, 256, size=(count, size), dtype=self.numpy.uint8)
         draw(blocks, columns ** -0.5)
-        self.writer.add_tensor(name, blocks.reshape(rows, -1), raw_dtype=self.gguf.GGMLQuantizationType[kind])
+        shape = (rows, -1) if experts is None else (experts, rows, columns // block * size)
+        self.writer.add_tensor(name, blocks.reshape(shape), raw_dtype=self.gguf.GGMLQuantizationType[kind])
 
     def _halves(self, name, rows, columns, kind):
         floats = self.random.standard_normal((rows, columns), dtype=self.numpy.float32) * self.numpy.float32(columns ** -0.5)
@@ -137,6 +142,33 @@ def make_qwen3(path, width=1024, layers=28, wide=3072, heads=16, shared_heads=8,
         shape.matrix(at + "ffn_gate.weight", wide, width, kind or "Q4_K")
         shape.matrix(at + "ffn_up.weight", wide, width, kind or "Q4_K")
         shape.matrix(at + "ffn_down.weight", width, wide, kind or ("Q6_K" if finer else "Q4_K"))
+    shape.close()
+
+
+def make_qwen3_moe(path, width=1024, layers=8, experts=64, used=8, wide=512, heads=16, shared_heads=8, head=128):
+    shape = Shape(path, "qwen3moe", "ggml-vocab-qwen2.gguf", "Qwen-Qwen3-0.6B.jinja")
+    shape.numbers(context_length=40960, embedding_length=width, block_count=layers, feed_forward_length=3 * width,
+                  expert_count=experts, expert_used_count=used, expert_feed_forward_length=wide,
+                  attention__head_count=heads, attention__head_count_kv=shared_heads, attention__key_length=head,
+                  attention__value_length=head)
+    shape.writer.add_rope_freq_base(1e6)
+    shape.writer.add_layer_norm_rms_eps(1e-6)
+    shape.writer.add_file_type(15)
+    shape.matrix("token_embd.weight", shape.tokens, width, "Q6_K")
+    shape.ones("output_norm.weight", width)
+    for layer in range(layers):
+        at = f"blk.{layer}."
+        finer = layer < layers // 8 or layer >= 7 * layers // 8 or (layer - layers // 8) % 3 == 2
+        for name, count in (("attn_norm", width), ("ffn_norm", width), ("attn_q_norm", head), ("attn_k_norm", head)):
+            shape.ones(f"{at}{name}.weight", count)
+        shape.matrix(at + "attn_q.weight", heads * head, width, "Q4_K")
+        shape.matrix(at + "attn_k.weight", shared_heads * head, width, "Q4_K")
+        shape.matrix(at + "attn_v.weight", shared_heads * head, width, "Q6_K" if finer else "Q4_K")
+        shape.matrix(at + "attn_output.weight", width, heads * head, "Q4_K")
+        shape.plain(at + "ffn_gate_inp.weight", shape.random.standard_normal((experts, width)) * width ** -0.5)
+        shape.matrix(at + "ffn_gate_exps.weight", wide, width, "Q4_K", experts)
+        shape.matrix(at + "ffn_up_exps.weight", wide, width, "Q4_K", experts)
+        shape.matrix(at + "ffn_down_exps.weight", width, wide, "Q6_K" if finer else "Q4_K", experts)
     shape.close()
 
 
@@ -200,9 +232,9 @@ def make_qwen3_bf16(path):
     make_qwen3(path, kind="BF16")
 
 
-MAKERS = {"qwen3-0.6b": make_qwen3, "qwen3-4b": make_qwen3_4b, "qwen3-0.6b-f16": make_qwen3_f16,
+MAKERS = {"qwen3-0.6b": make_qwen3, "qwen3-4b": make_qwen3_4b, "qwen3-moe": make_qwen3_moe, "qwen3-0.6b-f16": make_qwen3_f16,
           "qwen3-0.6b-bf16": make_qwen3_bf16, "qwen3.5-0.8b": make_qwen35}
-LARGE = ("qwen3-4b", "qwen3-0.6b-f16", "qwen3-0.6b-bf16")  # made only when it is named
+LARGE = ("qwen3-4b", "qwen3-moe", "qwen3-0.6b-f16", "qwen3-0.6b-bf16")  # made only when it is named
 
 
 def make(name):

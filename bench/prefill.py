@@ -5,8 +5,9 @@
   unit              what the arithmetic unit itself gives, by a product that stays in the caches, and a whole one
 
 Sizes 32, 64, 256 and 1,024. Models: default; gemma (gemma-3-270m Q4_K_M, where bench/fetch_gemma.py was run); qwen3-0.6b
-and qwen3-4b, random weights (the 4B file, 2.5 GB, is made when it is named by --only or ASSAY_BENCH_MODELS; so are qwen3-0.6b-f16,
-qwen3-0.6b-bf16 and the default model's weights as default-f16, default-bf16, default-f32). --only chooses models;
+and qwen3-4b, random weights (the 4B file, 2.5 GB, is made when it is named by --only or ASSAY_BENCH_MODELS; so are qwen3-moe, a
+mixture of experts, qwen3-0.6b-f16, qwen3-0.6b-bf16 and the default model's weights as default-f16, default-bf16, default-f32).
+--only chooses models;
 --quick: the default model, fewer repetitions. ik_llama.cpp is built by bench/build_ik.py; without it its columns are left out.
 Sides take turns: A B A B in one run, on all usable cores. Shapes are looked for in ASSAY_BENCH_SHAPES too.
 """

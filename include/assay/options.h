@@ -11,9 +11,11 @@ namespace assay {
 
 // Packed copies of quantised weights, for kernels of this program's own (docs/kernels.md).
 enum class Packing {
-  kAuto,   // on where the memory is free, else panel; off with a GPU or where the CPU has no unit for it (default)
+  // On where the memory is free, else panel; weights of experts are left out first. Off with a GPU or where the CPU has
+  // no unit for it (default).
+  kAuto,
   kOn,     // once, after loading: fastest, about a byte a weight more memory
-  kPanel,  // piece by piece inside of each product: no memory, slower; products of one row stay with llama.cpp
+  kPanel,  // piece by piece inside of each product: no memory, slower; one row and experts stay with llama.cpp
   kOff,    // llama.cpp's own kernels
 };
 

@@ -124,7 +124,7 @@ LlamaDecisionHead::~LlamaDecisionHead() {
 Result<std::unique_ptr<LlamaDecisionHead>> LlamaDecisionHead::open(const ModelOptions& options) {
   start_llama();
   try {
-    prepare_packing(options);
+    prepare_packing(options, {});
     auto parts = std::make_unique<Parts>();
     parts->params = server_params(options);
     parts->routes = std::make_unique<server_routes>(parts->params, parts->context);

@@ -13,6 +13,7 @@
 
 #include "engine/llama_model.h"
 #include "engine/llama_runtime.h"
+#include "kernels/ggml_shapes.h"
 
 namespace assay::engine {
 namespace {
@@ -21,6 +22,21 @@ struct CloseGguf {
   void operator()(gguf_context* context) const { gguf_free(context); }
 };
 using Gguf = std::unique_ptr<gguf_context, CloseGguf>;
+
+struct FreeTensors {
+  void operator()(ggml_context* context) const { ggml_free(context); }
+};
+
+// Metadata, and tensors without their numbers.
+struct OpenGguf {
+  explicit OpenGguf(const std::string& path) {
+    ggml_context* context = nullptr;
+    gguf.reset(gguf_init_from_file(path.c_str(), {.no_alloc = true, .ctx = &context}));
+    tensors.reset(context);
+  }
+  Gguf gguf;  // null: no GGUF
+  std::unique_ptr<ggml_context, FreeTensors> tensors;
+};
 
 std::string text_of(const Gguf& gguf, const std::string& key) {
   const std::int64_t at = gguf_find_key(gguf.get(), key.c_str());
@@ -122,26 +138,51 @@ Status check_kind(const std::string& path, const Gguf& gguf, ModelFacts& facts) 
   return {};
 }
 
-// All shards together. A shard that is not the first cannot be opened alone.
-Result<std::uint64_t> bytes_of_shards(const std::string& path, const Gguf& gguf) {
-  std::error_code failure;
+// All files of the model. A shard that is not the first cannot be opened alone.
+Result<std::vector<std::string>> shards_of(const std::string& path, const Gguf& gguf) {
   const std::uint64_t shards = number_of(gguf, "split.count").value_or(1);
-  if (shards <= 1) return std::filesystem::file_size(path, failure);
+  if (shards <= 1) return std::vector{path};
   if (number_of(gguf, "split.no").value_or(0) != 0)
     return unsupported(path, "it is a later shard of a split model; give the first one (-00001-of-)");
   std::smatch match;
   static const std::regex kShard("^(.*)-00001-of-([0-9]{5})\\.gguf$");
   if (!std::regex_match(path, match, kShard))
     return unsupported(path, "it is the first shard of a split model but is not named NAME-00001-of-0000N.gguf");
-  std::uint64_t bytes = 0;
+  std::vector<std::string> names;
   for (std::uint64_t shard = 1; shard <= shards; shard++) {
     const std::string number = std::to_string(100000 + shard).substr(1);
-    const std::string name = match[1].str() + "-" + number + "-of-" + match[2].str() + ".gguf";
-    const std::uint64_t size = std::filesystem::file_size(name, failure);
-    if (failure) return Error{ErrorCode::kNotFound, "The shard " + name + " is missing.", "model"};
-    bytes += size;
+    names.push_back(match[1].str() + "-" + number + "-of-" + match[2].str() + ".gguf");
+    std::error_code failure;
+    if (!std::filesystem::exists(names.back(), failure))
+      return Error{ErrorCode::kNotFound, "The shard " + names.back() + " is missing.", "model"};
   }
-  return bytes;
+  return names;
+}
+
+// What its matrices would take packed.
+void count_packed(const OpenGguf& file, ModelFacts& facts) {
+  for (ggml_tensor* tensor = ggml_get_first_tensor(file.tensors.get()); tensor != nullptr;
+       tensor = ggml_get_next_tensor(file.tensors.get(), tensor)) {
+    if (!kernels::can_pack(*tensor)) continue;
+    facts.packed_bytes += kernels::stacked_shape(*tensor).bytes();
+    facts.packs_experts = facts.packs_experts || tensor->ne[2] > 1;
+  }
+}
+
+// Adds up the model's files, of which the first one is open.
+Status count_bytes(const std::string& path, const OpenGguf& first, ModelFacts& facts) {
+  const Result<std::vector<std::string>> shards = shards_of(path, first.gguf);
+  if (!shards.ok()) return shards.error();
+  count_packed(first, facts);
+  for (const std::string& shard : *shards) {
+    std::error_code failure;
+    const std::uint64_t bytes = std::filesystem::file_size(shard, failure);
+    if (!failure) facts.file_bytes += bytes;
+    if (shard == path) continue;
+    const OpenGguf other(shard);
+    if (other.gguf) count_packed(other, facts);  // else llama.cpp refuses it
+  }
+  return {};
 }
 
 }  // namespace
@@ -153,7 +194,8 @@ Result<ModelFacts> inspect_any_gguf(const std::string& path) {
     return Error{ErrorCode::kNotFound, "There is no model file at " + path + ".", "model"};
   if (!std::filesystem::is_regular_file(path, failure))
     return Error{ErrorCode::kNotFound, path + " is not a file.", "model"};
-  const Gguf gguf(gguf_init_from_file(path.c_str(), {.no_alloc = true, .ctx = nullptr}));
+  const OpenGguf file(path);
+  const Gguf& gguf = file.gguf;
   if (!gguf) {
     const std::string reason = take_llama_error();
     return Error{ErrorCode::kUnsupportedModel,
@@ -169,9 +211,7 @@ Result<ModelFacts> inspect_any_gguf(const std::string& path) {
     facts.recurrent = facts.recurrent || number_of(gguf, facts.architecture + key).value_or(0) > 0;
   }
   if (Status status = check_kind(path, gguf, facts); !status.ok()) return status.error();
-  Result<std::uint64_t> bytes = bytes_of_shards(path, gguf);
-  if (!bytes.ok()) return bytes.error();
-  facts.file_bytes = *bytes;
+  if (Status status = count_bytes(path, file, facts); !status.ok()) return status.error();
   return facts;
 }
 

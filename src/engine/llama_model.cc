@@ -110,10 +110,10 @@ Result<std::unique_ptr<LlamaModel>> LlamaModel::load(const ModelOptions& options
     return Error{ErrorCode::kUnsupportedModel, options.path + " has a vocabulary but no weights.", "model"};
   Result<ModelOptions> settled = settle_options(options, *facts);
   if (!settled.ok()) return settled.error();
-  start_llama();
-  prepare_packing(*settled);
   const Result<std::uint64_t> needed = estimate_memory_bytes(*settled);
   if (!needed.ok()) return needed.error();
+  prepare_packing(*settled,
+                  {.model_bytes = *needed, .packed_bytes = facts->packed_bytes, .experts = facts->packs_experts});
   llama_model_params params = model_params(*settled);
   if (options.progress) {
     params.progress_callback = on_progress;

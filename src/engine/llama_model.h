@@ -25,6 +25,8 @@ struct ModelFacts {
   std::uint64_t trained_context_tokens = 0;  // 0 when the file does not say
   bool tokenizer_only = false;               // a vocabulary without weights
   bool recurrent = false;                    // has recurrent layers, by its metadata
+  std::uint64_t packed_bytes = 0;            // of packed copies of all matrices that can have one (docs/kernels.md)
+  bool packs_experts = false;                // matrices of experts are among them
   // Why it reads texts and answers with numbers of another kind ("it is an embedding model"); empty: it may decide.
   std::string only_embeds;
 };

@@ -72,10 +72,16 @@ const char* packing_name(Packing packing) {
   return "off";
 }
 
-void prepare_packing(const ModelOptions& options) {
-  kernels::use_kernels(is_off(options)                      ? kernels::PackMode::kOff
-                       : options.packing == Packing::kPanel ? kernels::PackMode::kPanel
-                                                            : kernels::PackMode::kOn);
+void prepare_packing(const ModelOptions& options, const PackingNeeds& needs) {
+  if (is_off(options)) return kernels::use_kernels(kernels::PackMode::kOff);
+  if (options.packing == Packing::kPanel) return kernels::use_kernels(kernels::PackMode::kPanel);
+  const std::uint64_t free_bytes = machine_memory().free_bytes;
+  const bool fits = !needs.experts || needs.packed_bytes + needs.model_bytes <= free_bytes;
+  if (options.packing != Packing::kAuto || fits) return kernels::use_kernels(kernels::PackMode::kOn);
+  log_line(LogLevel::kInfo, "weights of experts stay with llama.cpp's kernels: all packed weights would take up to " +
+                                mebibytes(needs.packed_bytes) + " beside the " + mebibytes(needs.model_bytes) +
+                                " of the model and " + mebibytes(free_bytes) + " are free");
+  kernels::use_kernels(kernels::PackMode::kDense);
 }
 
 Result<PackingReport> finish_packing(const ModelOptions& options, std::uint64_t needed_bytes) {
@@ -83,6 +89,7 @@ Result<PackingReport> finish_packing(const ModelOptions& options, std::uint64_t 
   const kernels::PackTotals wanted = kernels::unpacked_totals();
   PackingReport report{.mode = Packing::kPanel, .unit = kernels::unit_name()};
   if (wanted.tensors == 0) return PackingReport{};  // no weights of a kind that can be packed
+  if (wanted.expert_tensors > 0) report.experts = "plain";
   const std::uint64_t free_bytes = machine_memory().free_bytes;
   const bool fits = wanted.packed_bytes + needed_bytes <= free_bytes;
   if (options.packing == Packing::kPanel || (options.packing == Packing::kAuto && !fits)) return report;
@@ -105,6 +112,7 @@ Result<PackingReport> finish_packing(const ModelOptions& options, std::uint64_t 
     return Error{ErrorCode::kOutOfMemory, "No memory for packed weights; take packing panel or off.", "packing"};
   }
   report.mode = Packing::kOn;
+  if (wanted.expert_tensors > 0) report.experts = "packed";
   report.bytes = wanted.packed_bytes;
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   report_cache(outcome, options, report);

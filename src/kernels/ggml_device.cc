@@ -46,8 +46,11 @@ ggml_backend_buffer_t buffer_from_host_ptr(ggml_backend_dev_t, void* memory, std
 
 // Asked when a place for a weight is sought; the scheduler asks the CPU device.
 bool supports_op(ggml_backend_dev_t, const ggml_tensor* op) {
-  return mode != PackMode::kOff && op->op == GGML_OP_MUL_MAT && can_pack(*op->src[0]) &&
-         op->src[1]->type == GGML_TYPE_F32;
+  const PackMode now = mode;
+  const bool taken = op->op == GGML_OP_MUL_MAT      ? now != PackMode::kOff && op->src[0]->ne[2] == 1
+                     : op->op == GGML_OP_MUL_MAT_ID ? now == PackMode::kOn
+                                                    : false;
+  return taken && can_pack(*op->src[0]) && op->src[1]->type == GGML_TYPE_F32;
 }
 
 bool supports_buft(ggml_backend_dev_t, ggml_backend_buffer_type_t type) { return ggml_backend_buft_is_host(type); }

@@ -4,13 +4,10 @@
 #include <ggml-backend.h>
 #include <ggml.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
@@ -20,13 +17,13 @@
 namespace assay::kernels {
 namespace {
 
-namespace fs = std::filesystem;
 using testing::compute;
 using testing::DeviceTest;
 using testing::Floats;
 using testing::new_context;
 using testing::our_backend;
 using testing::Owned;
+using testing::PackFolder;
 using testing::plain_backend;
 using testing::random_floats;
 using testing::relative_difference;
@@ -64,22 +61,6 @@ TEST_F(DeviceTest, PackedOnceOrInEachProductIsTheSame) {
     EXPECT_TRUE(same_bits(compute(our_backend(2).get(), weights, x, 9), in_panels)) << ggml_type_name(type);
   }
 }
-
-// A folder that is new and goes with the test.
-class PackFolder {
- public:
-  PackFolder() : path_(fs::temp_directory_path() / ("assay-device-packs-" + std::to_string(getpid()))) {
-    fs::remove_all(path_);
-  }
-  ~PackFolder() { fs::remove_all(path_); }
-  PackFolder(const PackFolder&) = delete;
-  PackFolder& operator=(const PackFolder&) = delete;
-  std::string text() const { return path_.string(); }
-  std::ptrdiff_t files() const { return std::distance(fs::directory_iterator(path_), fs::directory_iterator()); }
-
- private:
-  const fs::path path_;
-};
 
 TEST_F(DeviceTest, WeightsFromTheCacheGiveTheSameBits) {
   const PackFolder folder;
@@ -187,7 +168,9 @@ TEST_F(DeviceTest, WhatItCannotPackItLeaves) {
   };
   EXPECT_TRUE(can_pack(tensor(GGML_TYPE_Q4_0, 32, 16, 1)));
   EXPECT_FALSE(can_pack(tensor(GGML_TYPE_Q4_0, 32, 15, 1)));
-  EXPECT_FALSE(can_pack(tensor(GGML_TYPE_Q4_0, 32, 16, 2)));  // experts
+  EXPECT_TRUE(can_pack(tensor(GGML_TYPE_Q4_0, 32, 16, 2)));  // experts
+  EXPECT_FALSE(can_pack(tensor(GGML_TYPE_Q4_0, 32, 15, 2)));
+  EXPECT_FALSE(can_pack(*ggml_new_tensor_4d(context.get(), GGML_TYPE_Q4_0, 32, 16, 2, 2)));
   EXPECT_TRUE(can_pack(tensor(GGML_TYPE_F16, 32, 16, 1)));
   EXPECT_TRUE(can_pack(tensor(GGML_TYPE_BF16, 32, 16, 1)));
   EXPECT_TRUE(can_pack(tensor(GGML_TYPE_F32, 32, 16, 1)));

@@ -15,6 +15,7 @@
 
 #include "base/assert.h"
 #include "kernels/ggml_attention.h"
+#include "kernels/ggml_experts.h"
 #include "kernels/ggml_weights.h"
 #include "kernels/product.h"
 
@@ -54,15 +55,20 @@ class Rewriter {
   ggml_status run(ggml_backend_t backend, ggml_cgraph* graph) {
     const int nodes = ggml_graph_n_nodes(graph);
     bool any = false;
-    for (int i = 0; i < nodes && !any; i++) any = is_product(*ggml_graph_node(graph, i));
+    for (int i = 0; i < nodes && !any; i++) {
+      const ggml_tensor& node = *ggml_graph_node(graph, i);
+      any = is_product(node) || takes_experts(node);
+    }
     if (!any) return compute_(backend, graph);
     prepare(nodes);
+    const auto add = [this](ggml_custom_op_t function, void* task) { add_custom(function, task); };
     for (int i = 0; i < nodes; i++) {
       ggml_tensor* const node = ggml_graph_node(graph, i);
       if (is_product(*node)) {
         if (!add_product(node)) return GGML_STATUS_ALLOC_FAILED;
+      } else if (takes_experts(*node)) {
+        if (!experts_.add(node, add)) return GGML_STATUS_ALLOC_FAILED;
       } else if (takes_attention(*node)) {
-        const auto add = [this](ggml_custom_op_t function, void* task) { add_custom(function, task); };
         if (!attention_.add(node, add)) return GGML_STATUS_ALLOC_FAILED;
       } else {
         ggml_graph_add_node(graph_, node);
@@ -73,8 +79,8 @@ class Rewriter {
 
  private:
   static bool is_product(const ggml_tensor& node) {
-    if (node.op != GGML_OP_MUL_MAT || (node.flags & GGML_TENSOR_FLAG_COMPUTE) == 0 || !is_ours(*node.src[0]))
-      return false;
+    if (node.op != GGML_OP_MUL_MAT || (node.flags & GGML_TENSOR_FLAG_COMPUTE) == 0) return false;
+    if (!is_ours(*node.src[0]) || node.src[0]->ne[2] != 1) return false;
     const ggml_tensor& rows = *node.src[1];
     const std::int64_t count = ggml_nrows(&rows);
     if (count < (packed_copy(*node.src[0]) != nullptr ? 1 : 2)) return false;
@@ -95,6 +101,7 @@ class Rewriter {
     graph_ = ggml_new_graph_custom(context_.get(), graph_size_, false);
     quantise_tasks_.clear();
     product_tasks_.clear();
+    experts_.clear();
     attention_.clear();
     old_memory_.clear();
     quantised_ = {};
@@ -212,6 +219,7 @@ class Rewriter {
   ggml_cgraph* graph_ = nullptr;
   std::deque<QuantiseTask> quantise_tasks_;  // their addresses stay
   std::deque<ProductTask> product_tasks_;
+  ExpertTasks experts_;
   AttentionTasks attention_;
   std::unique_ptr<std::byte, FreeMemory> rows_memory_;
   std::size_t rows_bytes_ = 0;

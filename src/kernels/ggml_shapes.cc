@@ -69,7 +69,7 @@ bool can_pack(const ggml_tensor& weights) {
       return false;
   }
   return weights.op == GGML_OP_NONE && weights.ne[0] % kDepthStep == 0 && weights.ne[0] > 0 &&
-         weights.ne[1] >= kPanelColumns && weights.ne[2] == 1 && weights.ne[3] == 1 && ggml_is_contiguous(&weights);
+         weights.ne[1] >= kPanelColumns && weights.ne[2] > 0 && weights.ne[3] == 1 && ggml_is_contiguous(&weights);
 }
 
 // Types with a scale for 32 weights: ggml rounds activations by 32 for them too, and their levels come out exactly,
@@ -111,6 +111,22 @@ PackedShape shape_of(const ggml_tensor& weights) {
   return shape;
 }
 
+PackedShape stacked_shape(const ggml_tensor& weights) {
+  PackedShape shape = shape_of(weights);
+  if (weights.ne[2] > 1) shape.columns = weights.ne[2] * shape.panels() * kPanelColumns;
+  return shape;
+}
+
+PackedWeights expert_of(const PackedWeights& stack, const ggml_tensor& weights, std::int64_t expert) {
+  PackedWeights one = stack;
+  one.shape = shape_of(weights);
+  const auto panel = static_cast<std::size_t>(expert * one.shape.panels());
+  one.values += panel * one.shape.panel_bytes();
+  one.scales += panel * one.shape.panel_scales();
+  if (one.mins != nullptr) one.mins += panel * one.shape.panel_scales();
+  return one;
+}
+
 std::size_t slice_floats(const ggml_tensor& weights) {
   return static_cast<std::size_t>(slice_of(weights)) * kPanelColumns;
 }
@@ -120,11 +136,14 @@ void pack_panels(const ggml_tensor& weights, std::int64_t panel, std::int64_t pa
   const ggml_to_float_t to_floats = unpacker_of(weights.type);
   const std::int32_t depth = into.shape.depth;
   const std::int32_t slice = slice_of(weights);
+  const std::int64_t panels_each = shape_of(weights).panels();
   for (std::int64_t p = 0; p < panels; p++) {
-    const std::int64_t column = (panel + p) * kPanelColumns;
+    const std::int64_t expert = (panel + p) / panels_each;
+    const std::int64_t column = (panel + p) % panels_each * kPanelColumns;
     const auto columns = static_cast<std::int32_t>(std::min<std::int64_t>(kPanelColumns, weights.ne[1] - column));
-    const auto* const rows =
-        static_cast<const std::byte*>(weights.data) + static_cast<std::size_t>(column) * weights.nb[1];
+    const auto* const rows = static_cast<const std::byte*>(weights.data) +
+                             static_cast<std::size_t>(expert) * weights.nb[2] +
+                             static_cast<std::size_t>(column) * weights.nb[1];
     for (std::int32_t begin = 0; begin < depth; begin += slice) {
       const std::int32_t count = std::min(slice, depth - begin);
       const std::size_t at = ggml_row_size(weights.type, begin);

@@ -144,8 +144,9 @@ PackTotals count(bool with_copy) {
     for (const Entry& entry : buffer->entries) {
       if (entry.has_copy != with_copy) continue;
       totals.tensors++;
+      if (entry.tensor->ne[2] > 1) totals.expert_tensors++;
       totals.plain_bytes += ggml_nbytes(entry.tensor);
-      totals.packed_bytes += shape_of(*entry.tensor).bytes();
+      totals.packed_bytes += stacked_shape(*entry.tensor).bytes();
     }
   }
   return totals;
@@ -183,7 +184,7 @@ void gather(Work& work) {
     for (Entry& entry : buffer->entries) {
       if (entry.has_copy) continue;
       any = true;
-      const PackedShape shape = shape_of(*entry.tensor);
+      const PackedShape shape = stacked_shape(*entry.tensor);
       work.entries.push_back(&entry);
       work.offsets.push_back(work.bytes);
       work.first_step.push_back(work.first_step.back() + (shape.panels() + kStepPanels - 1) / kStepPanels);
@@ -204,6 +205,7 @@ PackCacheFile cache_file(const PackCachePlace& place, const Work& work) {
     identity += std::string(tensor.name) + " " + ggml_type_name(tensor.type) + " " + std::to_string(shape.columns) +
                 " " + std::to_string(shape.depth) + " " + std::to_string(shape.group) + " " +
                 std::to_string(shape.levels) + (shape.mins ? " mins " : " ") +
+                (tensor.ne[2] > 1 ? std::to_string(tensor.ne[2]) + " experts " : "") +
                 std::to_string(xxh3(plain.subspan((plain.size() - sampled) / 2, sampled))) + "\n";
   }
   return {.dir = place.dir, .identity = std::move(identity)};
@@ -212,7 +214,7 @@ PackCacheFile cache_file(const PackCachePlace& place, const Work& work) {
 // From now on the entries' copies are what lies in the region, or will once it is packed.
 void place_in(const Work& work, std::byte* region) {
   for (std::size_t i = 0; i < work.entries.size(); i++)
-    work.entries[i]->packed = PackedWeights::in(shape_of(*work.entries[i]->tensor), region + work.offsets[i]);
+    work.entries[i]->packed = PackedWeights::in(stacked_shape(*work.entries[i]->tensor), region + work.offsets[i]);
 }
 
 void keep(const Work& work, const std::shared_ptr<const PackedRegion>& region) {

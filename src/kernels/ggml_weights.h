@@ -22,10 +22,12 @@ namespace assay::kernels {
 enum class PackMode {
   kOff,    // ggml computes everything
   kPanel,  // weights are packed piece by piece inside of each product: no memory, worth it from some dozens of rows on
-  kOn,     // weights are packed once, after loading
+  kDense,  // weights are packed once, after loading; those of experts stay with ggml, as in kPanel
+  kOn,     // all weights are packed once
 };
 
-// The packed copy of a weight tensor in one of our buffers; null when it has none. `is_ours` also without a copy.
+// The packed copy of a weight tensor in one of our buffers, of experts all of them as one stack; null when it has none.
+// `is_ours` also without a copy.
 const PackedWeights* packed_copy(const ggml_tensor& weights);
 bool is_ours(const ggml_tensor& weights);
 
@@ -36,6 +38,7 @@ ggml_backend_buffer* weights_in(void* memory, std::size_t bytes);
 
 struct PackTotals {
   std::uint64_t tensors = 0;
+  std::uint64_t expert_tensors = 0;  // of those: with several experts
   std::uint64_t plain_bytes = 0;
   std::uint64_t packed_bytes = 0;
 };

@@ -115,6 +115,16 @@ QuantisedRows QuantisedRows::in(std::int64_t rows, const PackedShape& shape, std
   return out;
 }
 
+QuantisedRows QuantisedRows::part(std::int32_t first, std::int32_t count) const {
+  QuantisedRows some = *this;
+  some.rows = count;
+  some.values += numbers(first, depth) * (width == Width::kWord ? sizeof(std::int16_t) : 1);
+  some.scales += numbers(first, groups());
+  if (offsets != nullptr) some.offsets += numbers(first, groups());
+  if (out_rows != nullptr) some.out_rows += first;
+  return some;
+}
+
 void quantise_row(const Unit& unit, const float* x, std::int32_t row, const QuantisedRows& into) {
   const std::size_t first = numbers(row, into.depth);
   const std::size_t first_group = numbers(row, into.groups());
@@ -124,6 +134,16 @@ void quantise_row(const Unit& unit, const float* x, std::int32_t row, const Quan
     unit.quantise(x, into.depth, into.group, into.values + first, into.scales + first_group,
                   into.offsets + first_group);
   }
+}
+
+void copy_row(const QuantisedRows& rows, std::int32_t from, std::int32_t to) {
+  const QuantisedRows source = rows.part(from, 1);
+  const QuantisedRows target = rows.part(to, 1);
+  const auto depth = static_cast<std::size_t>(rows.depth);
+  const auto groups = static_cast<std::size_t>(rows.groups());
+  std::memcpy(target.values, source.values, depth * (rows.width == Width::kWord ? sizeof(std::int16_t) : 1));
+  std::memcpy(target.scales, source.scales, groups * sizeof(float));
+  if (rows.offsets != nullptr) std::memcpy(target.offsets, source.offsets, groups * sizeof(std::int32_t));
 }
 
 std::int64_t piece_count(const Unit& unit, const PackedShape& shape) {
@@ -145,7 +165,9 @@ void multiply_piece(const Unit& unit, const PackedWeights& weights, const Quanti
     part.rows = std::min(kChunkRows, rows.rows - part.row);
     (shape.width == Width::kWord ? multiply_words : multiply_bytes)(unit, weights, rows, part);
     for (std::int32_t i = 0; i < part.rows; i++) {
-      std::memcpy(out + static_cast<std::size_t>(part.row + i) * out_stride + column,
+      const std::int32_t row = part.row + i;
+      const std::int32_t out_row = rows.out_rows != nullptr ? rows.out_rows[row] : row;
+      std::memcpy(out + static_cast<std::size_t>(out_row) * out_stride + column,
                   strip + static_cast<std::size_t>(i) * part.strip_stride(), columns * sizeof(float));
     }
   }

@@ -50,7 +50,7 @@ Result<LoadPlan> plan_without_decisions(const DeciderOptions& options, const eng
   if (!settled.ok()) return settled.error();
   settled->packing = Packing::kOff;
   engine::start_llama();
-  engine::prepare_packing(*settled);
+  engine::prepare_packing(*settled, {});
   return LoadPlan{.extra_buffers = settled->extra_buffers,
                   .packing = false,
                   .memory_needed_bytes = facts.file_bytes,
@@ -157,7 +157,8 @@ Result<LoadPlan> plan_load(const DeciderOptions& options) {
   plan.extra_buffers = tried.model.extra_buffers;
   plan.packing = tried.model.packing != Packing::kOff;
   engine::start_llama();
-  engine::prepare_packing(tried.model);
+  engine::prepare_packing(
+      tried.model, {.model_bytes = *needed, .packed_bytes = facts->packed_bytes, .experts = facts->packs_experts});
   return plan;
 }
 

@@ -116,6 +116,8 @@ std::map<std::string, std::string> bit_settings(const engine::LlamaModel& model,
                                                  {"packing", engine::packing_name(options.packing)},
                                                  {"gpu_layers", std::to_string(options.gpu_layers)},
                                                  {"chat_template", sha256_hex(chat_template)}};
+  // With packing auto the free memory decides whose kernels compute experts.
+  if (!model.packing().experts.empty()) settings["experts"] = model.packing().experts;
   // What is computed side by side with recurrent layers depends on the room there is.
   if (model.recurrent()) {
     settings["batch_tokens"] = std::to_string(options.batch_tokens);

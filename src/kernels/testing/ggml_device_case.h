@@ -1,18 +1,22 @@
 #pragma once
-// Two matrices in one of the device's buffers and graphs that multiply with them, for the tests of the device in ggml.
+// Matrices in the device's buffers and graphs that multiply with them, for the tests of the device in ggml.
 
 #include <ggml-alloc.h>
 #include <ggml-backend.h>
 #include <ggml.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "kernels/ggml_device.h"
@@ -41,6 +45,33 @@ inline Owned<ggml_context> new_context() {
   return Owned<ggml_context>(ggml_init({.mem_size = 1 << 20, .mem_buffer = nullptr, .no_alloc = true}));
 }
 
+// A folder that is new and goes with the test.
+class PackFolder {
+ public:
+  PackFolder() : path_(std::filesystem::temp_directory_path() / ("assay-device-packs-" + std::to_string(getpid()))) {
+    std::filesystem::remove_all(path_);
+  }
+  ~PackFolder() { std::filesystem::remove_all(path_); }
+  PackFolder(const PackFolder&) = delete;
+  PackFolder& operator=(const PackFolder&) = delete;
+  std::string text() const { return path_.string(); }
+  std::ptrdiff_t files() const {
+    return std::distance(std::filesystem::directory_iterator(path_), std::filesystem::directory_iterator());
+  }
+
+ private:
+  const std::filesystem::path path_;
+};
+
+// Rows of random numbers as a file of that type has them.
+inline std::vector<std::byte> random_rows(ggml_type type, std::int64_t depth, std::int64_t rows, std::uint32_t seed) {
+  const Floats floats = random_floats(depth * rows, seed);
+  std::vector<std::byte> bytes(ggml_row_size(type, depth) * static_cast<std::size_t>(rows));
+  const Floats importance(static_cast<std::size_t>(depth), 1.0F);
+  ggml_quantize_chunk(type, floats.data(), bytes.data(), 0, rows, depth, importance.data());
+  return bytes;
+}
+
 // Two matrices in one of our buffers, as llama.cpp would place them.
 class Weights {
  public:
@@ -54,10 +85,7 @@ class Weights {
   }
   void set(std::size_t which, std::uint32_t seed) {
     ggml_tensor* const tensor = tensors_[which];
-    const Floats floats = random_floats(ggml_nelements(tensor), seed);
-    std::vector<std::byte> bytes(ggml_nbytes(tensor));
-    const Floats importance(static_cast<std::size_t>(tensor->ne[0]), 1.0F);
-    ggml_quantize_chunk(tensor->type, floats.data(), bytes.data(), 0, tensor->ne[1], tensor->ne[0], importance.data());
+    const std::vector<std::byte> bytes = random_rows(tensor->type, tensor->ne[0], tensor->ne[1], seed);
     ggml_backend_tensor_set(tensor, bytes.data(), 0, bytes.size());
   }
   ggml_tensor* operator[](std::size_t which) const { return tensors_[which]; }

@@ -11,7 +11,7 @@ namespace assay::server {
 // those that are not empty are refused. The rules of the contract: an asset is {"type": "image", "format": "png" or
 // "jpg", "data_base64"}, and its reference is in the state or in a question. What breaks the shape is a fault; what is
 // well-formed and no image that can be read is a usage error. One, too, is an image that stands in the state or in a
-// question as the parts of chat messages do (find_image_part()): it would be read as text.
+// question with its bytes, as the parts of chat messages do (find_image_part()): it would be read as text.
 void read_system_one_images(const Value& top, const WireSettings& settings, SystemOneRequest& out,
                             SystemOneFaults& faults);
 

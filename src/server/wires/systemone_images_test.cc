@@ -90,8 +90,7 @@ TEST(SystemOneImages, AListTakesDataUrlsAndBareBase64) {
 
 TEST(SystemOneImages, AnImageInTheStateOrAQuestionIsAnErrorAndNotText) {
   const std::string parts[] = {R"({"type":"image_url","image_url":{"url":"data:image/png;base64,)" + png() + R"("}})",
-                               R"({"type":"image_url","image_url":"https://example.com/a.png"})",
-                               R"({"type":"input_image","file_id":"file-1"})",
+                               R"({"type":"input_image","image_url":"data:image/png;base64,)" + png() + R"("})",
                                R"({"type":"image","source":{"type":"base64","data":")" + png() + R"("}})"};
   for (const std::string& part : parts) {
     const std::string state = R"([{"role":"user","content":[{"type":"text","text":"Look."},)" + part + "]}]";
@@ -107,7 +106,9 @@ TEST(SystemOneImages, AnImageInTheStateOrAQuestionIsAnErrorAndNotText) {
   }
   // What only speaks of images is data.
   for (const std::string state :
-       {R"({"type":"image","caption":"a cat"})", R"(["data:image/png;base64,QUJD"])", R"({"type":"image_url"})"})
+       {R"({"type":"image","caption":"a cat"})", R"(["data:image/png;base64,QUJD"])", R"({"type":"image_url"})",
+        R"([{"type":"image_url","image_url":"https://example.com/a.png"}])",
+        R"([{"type":"input_image","file_id":"file-1"}])"})
     read(R"("x_trace":1)", state);
 }
 

@@ -18,14 +18,19 @@ std::string lower(std::string_view text) {
 
 Error refused(std::string message) { return invalid_argument("", std::move(message)); }
 
+// The bytes themselves, as a data: URL; an address is words like others.
+bool is_inline(const Value* url) {
+  if (url != nullptr && url->is_object()) url = url->find("url");
+  return url != nullptr && url->string() != nullptr && lower(url->string()->substr(0, 5)) == "data:";
+}
+
 // OpenAI's chat, OpenAI's responses and decisions, Anthropic's messages.
 bool is_image_part(const Value& value) {
   const Value* type = value.find("type");
   if (type == nullptr || type->string() == nullptr) return false;
-  if (*type->string() == "image_url") return value.find("image_url") != nullptr;
-  if (*type->string() == "input_image") return value.find("image_url") != nullptr || value.find("file_id") != nullptr;
-  const Value* source = value.find("source");
-  return *type->string() == "image" && source != nullptr && source->is_object();
+  if (*type->string() == "image_url" || *type->string() == "input_image") return is_inline(value.find("image_url"));
+  const Value* source = *type->string() == "image" ? value.find("source") : nullptr;
+  return source != nullptr && source->is_object() && source->find("data") != nullptr;
 }
 
 // `path` leads to `value`; it is left as it came, or leading to the part that was found.

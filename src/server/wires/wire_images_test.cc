@@ -48,10 +48,13 @@ TEST(WireImages, FindsAnImageThatStandsInAValueAsInAChat) {
     return path ? to_json_text(Value(*path)) : "none";
   };
   EXPECT_EQ(path_in(R"({"type":"image_url","image_url":{"url":"data:,"}})"), "[]");
-  EXPECT_EQ(path_in(R"([1,{"a":{"b":[{"type":"input_image","image_url":"x"}]}}])"), R"([1, "a", "b", 0])");
-  EXPECT_EQ(path_in(R"({"m":[{"type":"image","source":{}},{"type":"input_image","file_id":"f"}]})"), R"(["m", 0])");
+  EXPECT_EQ(path_in(R"([1,{"a":{"b":[{"type":"input_image","image_url":"Data:x"}]}}])"), R"([1, "a", "b", 0])");
+  EXPECT_EQ(path_in(R"({"m":[{"type":"text"},{"type":"image","source":{"data":"QUJD"}}]})"), R"(["m", 1])");
+  EXPECT_EQ(path_in(R"({"type":"image","source":{"url":"https://example.com/a.png"}})"), "none");
+  EXPECT_EQ(path_in(R"({"type":"image_url","image_url":{"url":"https://example.com/a.png"}})"), "none");
+  EXPECT_EQ(path_in(R"({"type":"input_image","file_id":"f"})"), "none");
   EXPECT_EQ(path_in(R"({"type":"image","source":"a page"})"), "none");
-  EXPECT_EQ(path_in(R"({"type":["image_url"],"image_url":"x"})"), "none");
+  EXPECT_EQ(path_in(R"({"type":["image_url"],"image_url":"data:,"})"), "none");
   EXPECT_EQ(path_in(R"("image_url")"), "none");
 }
 
