@@ -25,9 +25,10 @@ Result<Image> image_of_url(std::string_view url);
 // "png", "jpg" or "jpeg", in any case.
 std::optional<ImageFormat> image_format_of(std::string_view name);
 
-// Where a value holds an image's bytes as the parts of chat messages do: the keys and indices that lead to the first such
-// part, {"type": "image_url" or "input_image", "image_url": a data: URL} or {"type": "image", "source": {"data": …}}. On a
-// wire where a state is data, such bytes would be read as words. A part that names an address or a file is words.
+// Where a value holds an image's bytes as the parts of chat messages do: the keys and indices that lead to the first
+// such part, {"type": "image_url" or "input_image", "image_url": a data: URL} or {"type": "image", "source": {"data":
+// …}}. On a wire where a state is data, such bytes would be read as words. A part that names an address or a file is
+// words.
 std::optional<Value::Array> find_image_part(const Value& value);
 
 // The images of a request on a wire where they stand between texts. Each gets a name, "image 1", "image 2" and so on,
