@@ -9,8 +9,9 @@ namespace {
 // How long a silence may last and still be a piece of the guest's work.
 constexpr std::int64_t kLeastPatienceNs = 200'000;
 constexpr std::int64_t kLongestPieceNs = 100'000'000;
-// The longest piece is forgotten at this rate, so that one slow piece does not count for ever.
-constexpr std::int64_t kForgetting = 64;
+// The longest piece is forgotten in about this time of the guest's work, so that one slow piece does not count for
+// ever, and one that comes once in hundreds (what a chat does between two graphs: its sampling) still does.
+constexpr std::int64_t kForgettingNs = 500'000'000;
 // While a turn waits for the guest it looks again at least this often.
 constexpr std::int64_t kLookAgainNs = 5'000'000;
 
@@ -70,7 +71,17 @@ void ComputeGate::see_guest() {
   const std::int64_t piece = now - before;
   const std::int64_t longest = longest_piece_ns_.load();
   if (before == 0 || piece > kLongestPieceNs) return;  // it was idle
-  longest_piece_ns_.store(std::max(piece, longest - longest / kForgetting));
+  const double kept = 1 - static_cast<double>(piece) / kForgettingNs;
+  longest_piece_ns_.store(std::max(piece, static_cast<std::int64_t>(static_cast<double>(longest) * kept)));
+}
+
+void ComputeGate::guest_left() {
+  {
+    // Whoever waits looks at the time under the lock.
+    const std::lock_guard<std::mutex> lock(mutex_);
+    seen_ns_.store(0);
+  }
+  changed_.notify_all();
 }
 
 void ComputeGate::pause_point() {

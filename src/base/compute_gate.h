@@ -2,7 +2,8 @@
 // One at a time on this machine's cores: two computations side by side take several times as long as one after the
 // other. Whoever computes in steps holds the gate for each of them; those who wait get it in the order in which they
 // came. One guest, whose computation has no steps that could be told, pauses instead: it calls pause_point() as often
-// as it can, and stands still there while the gate is held.
+// as it can, and stands still there while the gate is held. What it does between two of them, of whatever kind, is a
+// piece of its work that a turn waits for, as long as pieces of that length have come of late.
 
 #include <atomic>
 #include <condition_variable>
@@ -44,12 +45,14 @@ class ComputeGate {
   // After a turn that kept it waiting the guest may go on for kGuestShare of that turn's time before the next begins.
   void pause_point();
   static constexpr double kGuestShare = 1.0 / 3;
+  // The guest has no work: until it passes a pause point again nobody waits for it. Thread-safe.
+  void guest_left();
 
   // Those who wait for their turn now.
   std::size_t waiting() const;
   // Whether the guest stands still now.
   bool guest_paused() const;
-  // When the guest last passed a pause point, as the clock's now_ns(); 0: never.
+  // When the guest last passed a pause point, as the clock's now_ns(); 0: never, or it has left.
   std::int64_t guest_seen_ns() const { return seen_ns_.load(); }
 
  private:

@@ -95,5 +95,57 @@ TEST(ComputeGate, AGuestThatWaitedGetsItsShareBeforeTheNextTurn) {
   EXPECT_TRUE(begun.load());
 }
 
+// A graph of many short nodes, then what comes between two graphs.
+void compute_graph(ComputeGate& gate, ManualClock& clock, double between_ms) {
+  for (int node = 0; node < 1000; node++) {
+    gate.pause_point();
+    clock.advance_ms(0.01);
+  }
+  clock.advance_ms(between_ms);
+}
+
+TEST(ComputeGate, ATurnWaitsForWhatTheGuestDoesBetweenTwoGraphs) {
+  ManualClock clock;
+  clock.advance_ms(1);
+  ComputeGate gate(&clock);
+  for (int i = 0; i < 3; i++) compute_graph(gate, clock, 3);
+  compute_graph(gate, clock, 1);  // and it is not done yet
+  std::atomic<bool> ended{false};
+  bool stood_still = false;
+  std::thread turn([&] {
+    {
+      const ComputeGate::Turn held(&gate);
+      stood_still = gate.guest_paused();
+    }
+    ended.store(true);
+  });
+  for (int i = 0; i < 1000; i++) std::this_thread::yield();
+  while (!ended.load()) gate.pause_point();
+  turn.join();
+  EXPECT_TRUE(stood_still);
+}
+
+TEST(ComputeGate, AGuestThatHasLeftIsNotWaitedFor) {
+  ManualClock clock;
+  clock.advance_ms(1);
+  ComputeGate gate(&clock);
+  for (int i = 0; i < 3; i++) compute_graph(gate, clock, 3);
+  gate.guest_left();
+  const ComputeGate::Turn turn(&gate);  // the clock stands: it would never come
+  EXPECT_FALSE(gate.guest_paused());
+  EXPECT_EQ(gate.guest_seen_ns(), 0);
+}
+
+TEST(ComputeGate, OneSlowPieceIsForgottenInTime) {
+  ManualClock clock;
+  clock.advance_ms(1);
+  ComputeGate gate(&clock);
+  compute_graph(gate, clock, 90);
+  for (int i = 0; i < 300; i++) compute_graph(gate, clock, 0);  // three seconds
+  clock.advance_ms(2);
+  const ComputeGate::Turn turn(&gate);  // the clock stands: it would never come
+  EXPECT_FALSE(gate.guest_paused());
+}
+
 }  // namespace
 }  // namespace assay

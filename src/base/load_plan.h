@@ -2,6 +2,7 @@
 // What is known of a model before its weights are loaded, for whoever loads them.
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 namespace assay {
@@ -15,6 +16,9 @@ struct LoadPlan {
   std::int32_t context_tokens = 0;  // of a decision
   bool has_head = false;            // the model answers through a decision head of its own
   std::string cannot_decide;        // why it serves embeddings or ranks alone; empty: it decides
+  // What a trial has made of the weights and loading them need not make again. To be let go of when they are loaded:
+  // from then on the model holds what it uses of it, and the rest is memory without a use.
+  std::shared_ptr<const void> packed;
 };
 
 }  // namespace assay

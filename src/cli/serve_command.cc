@@ -211,7 +211,7 @@ Status load(const ServeFlags& flags, DeciderOptions options, const ServeParts& p
     return {};
   };
   if (!flags.chat) return keep(parts.open(std::move(options)));
-  const Result<LoadPlan> plan = parts.plan(options);
+  Result<LoadPlan> plan = parts.plan(options);
   if (!plan.ok()) return plan.error();
   if (plan->has_head) {
     log_line(LogLevel::kInfo, "this model decides and does not chat: llama-server's routes are not there");
@@ -237,6 +237,7 @@ Status load(const ServeFlags& flags, DeciderOptions options, const ServeParts& p
     return {};
   }
   if (Status opened = keep(parts.open_on(options, out.chat->model(), *plan, &out.gate)); !opened.ok()) return opened;
+  plan->packed.reset();
   if (out.chat->settings().sleep_idle_seconds >= 0) follow_sleep(options, *plan, parts, out);
   out.chat->start();
   return {};

@@ -29,7 +29,7 @@ std::string mebibytes(std::uint64_t bytes) { return std::to_string(bytes / (1024
 
 // The same file unpacked by another build may differ in last bits, so the build belongs to it.
 kernels::PackCachePlace cache_place(const ModelOptions& options) {
-  if (options.pack_cache_dir.empty()) return {};
+  if (options.pack_cache_dir.empty()) return {.dir = {}, .model = options.path};
   const std::string sha256 = options.file_sha256.empty() ? sha256_hex_of_file(options.path) : options.file_sha256;
   if (sha256.empty()) {
     log_line(LogLevel::kWarn, "pack cache: '" + options.path + "' cannot be read for its hash; going on without");
@@ -75,7 +75,7 @@ const char* packing_name(Packing packing) {
 void prepare_packing(const ModelOptions& options, const PackingNeeds& needs) {
   if (is_off(options)) return kernels::use_kernels(kernels::PackMode::kOff);
   if (options.packing == Packing::kPanel) return kernels::use_kernels(kernels::PackMode::kPanel);
-  const std::uint64_t free_bytes = machine_memory().free_bytes;
+  const std::uint64_t free_bytes = machine_memory().free_bytes + kernels::kept_bytes();
   const bool fits = !needs.experts || needs.packed_bytes + needs.model_bytes <= free_bytes;
   if (options.packing != Packing::kAuto || fits) return kernels::use_kernels(kernels::PackMode::kOn);
   log_line(LogLevel::kInfo, "weights of experts stay with llama.cpp's kernels: all packed weights would take up to " +
@@ -90,7 +90,7 @@ Result<PackingReport> finish_packing(const ModelOptions& options, std::uint64_t 
   PackingReport report{.mode = Packing::kPanel, .unit = kernels::unit_name()};
   if (wanted.tensors == 0) return PackingReport{};  // no weights of a kind that can be packed
   if (wanted.expert_tensors > 0) report.experts = "plain";
-  const std::uint64_t free_bytes = machine_memory().free_bytes;
+  const std::uint64_t free_bytes = machine_memory().free_bytes + kernels::kept_bytes();
   const bool fits = wanted.packed_bytes + needed_bytes <= free_bytes;
   if (options.packing == Packing::kPanel || (options.packing == Packing::kAuto && !fits)) return report;
   if (options.check_memory && !fits) {
@@ -116,11 +116,14 @@ Result<PackingReport> finish_packing(const ModelOptions& options, std::uint64_t 
   report.bytes = wanted.packed_bytes;
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   report_cache(outcome, options, report);
-  const std::string how = report.cache == "read"      ? "mapped from the pack cache"
-                          : report.cache == "written" ? "packed and put into the pack cache"
-                                                      : "packed";
+  const std::string how = report.cache == "read"                          ? "mapped from the pack cache"
+                          : report.cache == "written"                     ? "packed and put into the pack cache"
+                          : outcome.cache == kernels::PackCacheUse::kKept ? "kept from the trial decode"
+                                                                          : "packed";
   log_line(LogLevel::kInfo, what + " " + how + " for " + report.unit + " in " + std::to_string(report.seconds) + " s");
   return report;
 }
+
+std::shared_ptr<const void> keep_packing() { return kernels::keep_packed(); }
 
 }  // namespace assay::engine

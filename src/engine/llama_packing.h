@@ -3,6 +3,7 @@
 // after.
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "assay/error.h"
@@ -40,5 +41,10 @@ void prepare_packing(const ModelOptions& options, const PackingNeeds& needs);
 // packs where both fit into the free memory, else weights are packed panel by panel in each product. Errors:
 // kOutOfMemory.
 Result<PackingReport> finish_packing(const ModelOptions& options, std::uint64_t needed_bytes);
+
+// What finish_packing() packed for the last model, for the next one of the same file: held beyond the first one's end,
+// it is not packed again. Memory without a use when the next is another, so let go of it then. nullptr: nothing to
+// keep.
+std::shared_ptr<const void> keep_packing();
 
 }  // namespace assay::engine

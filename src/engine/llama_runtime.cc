@@ -43,12 +43,16 @@ std::optional<std::uint64_t> number_in_file(const char* path) {
   return std::nullopt;
 }
 
-// Cores that a container's quota allows (cgroup v2: "quota period" in microseconds).
+// Cores that a container's quota allows, in microseconds of each period: cgroup v2 has both in one file ("max" for no
+// quota), v1 has one for each (-1 for none).
 std::optional<double> quota_cores() {
   std::ifstream file("/sys/fs/cgroup/cpu.max");
   double quota = 0;
   double period = 0;
   if (file >> quota >> period && period > 0) return quota / period;
+  std::ifstream quota_file("/sys/fs/cgroup/cpu/cpu.cfs_quota_us");
+  std::ifstream period_file("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
+  if (quota_file >> quota && period_file >> period && quota > 0 && period > 0) return quota / period;
   return std::nullopt;
 }
 

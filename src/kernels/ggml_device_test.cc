@@ -8,6 +8,8 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <iterator>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -119,6 +121,51 @@ TEST_F(DeviceTest, ACacheThatIsDamagedOrCannotBeWrittenChangesNoBits) {
   EXPECT_EQ(outcome.cache, PackCacheUse::kNone);
   EXPECT_NE(outcome.write_fault, "");
   EXPECT_TRUE(same_bits(compute(our_backend(2).get(), third, x, 9), packed));
+}
+
+TEST_F(DeviceTest, KeptCopiesAreTheNextModelsOfTheSameFile) {
+  const Floats x = random_floats(512 * 9, 4);
+  const PackCachePlace place{.dir = {}, .model = "the file"};
+  Floats packed;
+  std::shared_ptr<const void> kept;
+  {
+    const Weights weights(GGML_TYPE_Q4_1, 512, 100, 23);
+    EXPECT_EQ(pack_weights(2, {}, place).cache, PackCacheUse::kNone);
+    packed = compute(our_backend(2).get(), weights, x, 9);
+    kept = keep_packed();
+    EXPECT_EQ(kept_bytes(), 0u);  // the model has them
+  }
+  EXPECT_GT(kept_bytes(), 0u);
+  const Weights again(GGML_TYPE_Q4_1, 512, 100, 23);
+  EXPECT_EQ(pack_weights(2, {}, place).cache, PackCacheUse::kKept);
+  EXPECT_EQ(kept_bytes(), 0u);
+  EXPECT_EQ(unpacked_totals().tensors, 0u);
+  EXPECT_TRUE(same_bits(compute(our_backend(2).get(), again, x, 9), packed));
+  const Weights third(GGML_TYPE_Q4_1, 512, 100, 23);
+  EXPECT_EQ(pack_weights(2, {}, place).cache, PackCacheUse::kNone);  // they are somebody's
+}
+
+TEST_F(DeviceTest, KeptCopiesOfOtherWeightsAreLetGo) {
+  const auto keep = [] {
+    const Weights weights(GGML_TYPE_Q4_1, 512, 100, 23);
+    pack_weights(2, {}, {.dir = {}, .model = "the file"});
+    return keep_packed();
+  };
+  const auto use = [](std::uint32_t seed, const std::string& file) {
+    const Weights weights(GGML_TYPE_Q4_1, 512, 100, seed);
+    return pack_weights(2, {}, {.dir = {}, .model = file}).cache;
+  };
+  std::shared_ptr<const void> kept = keep();
+  EXPECT_EQ(use(24, "the file"), PackCacheUse::kNone);
+  EXPECT_EQ(kept_bytes(), 0u);
+  EXPECT_EQ(use(23, "the file"), PackCacheUse::kNone);
+  kept = keep();
+  EXPECT_EQ(use(23, "another file"), PackCacheUse::kNone);
+  kept = keep();
+  kept.reset();
+  EXPECT_EQ(kept_bytes(), 0u);
+  EXPECT_EQ(use(23, "the file"), PackCacheUse::kNone);
+  EXPECT_EQ(keep_packed(), nullptr);  // no model has any
 }
 
 TEST_F(DeviceTest, RowsAreTheSameAloneInPlanesAndWithAnyThreads) {

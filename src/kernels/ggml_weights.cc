@@ -53,6 +53,20 @@ struct Buffer {
 std::mutex buffers_mutex;   // guards buffers, and all entries while weights are packed or counted
 std::set<Buffer*> buffers;  // NOLINT(cert-err58-cpp): ggml's registry is one for the process
 
+// What one pack_weights() packed in memory, as long as a model has it.
+struct LastPacked {
+  std::string identity;
+  std::weak_ptr<const PackedRegion> region;
+};
+LastPacked last_packed;  // guarded by buffers_mutex
+
+// The same, held by whoever asked for it.
+struct Kept {
+  std::string identity;
+  std::shared_ptr<const PackedRegion> region;  // null: other weights came
+};
+std::weak_ptr<Kept> kept;  // it and what it points at are guarded by buffers_mutex
+
 Buffer& buffer_of(ggml_backend_buffer_t buffer) { return *static_cast<Buffer*>(buffer->context); }
 
 Memory allocate(std::size_t bytes) {
@@ -195,7 +209,7 @@ void gather(Work& work) {
 }
 
 // Packed bytes follow from the file and the build that unpacks it. Shards of a split file are known by their samples.
-PackCacheFile cache_file(const PackCachePlace& place, const Work& work) {
+std::string identity_of(const PackCachePlace& place, const Work& work) {
   std::string identity = "packed weights " + std::to_string(kPackVersion) + "\n" + place.model + "\n";
   for (const Entry* entry : work.entries) {
     const ggml_tensor& tensor = *entry->tensor;
@@ -208,7 +222,7 @@ PackCacheFile cache_file(const PackCachePlace& place, const Work& work) {
                 (tensor.ne[2] > 1 ? std::to_string(tensor.ne[2]) + " experts " : "") +
                 std::to_string(xxh3(plain.subspan((plain.size() - sampled) / 2, sampled))) + "\n";
   }
-  return {.dir = place.dir, .identity = std::move(identity)};
+  return identity;
 }
 
 // From now on the entries' copies are what lies in the region, or will once it is packed.
@@ -221,6 +235,16 @@ void keep(const Work& work, const std::shared_ptr<const PackedRegion>& region) {
   place_in(work, region->data());
   for (Entry* entry : work.entries) entry->has_copy = true;
   for (Buffer* buffer : work.buffers) buffer->regions.push_back(region);
+}
+
+// True: what somebody keeps is of the same weights, and is theirs now. Else its memory is wanted for these.
+bool take_kept(const Work& work, const std::string& identity) {
+  const std::shared_ptr<Kept> held = kept.lock();
+  if (!held || !held->region) return false;
+  const std::shared_ptr<const PackedRegion> region = std::exchange(held->region, nullptr);
+  if (held->identity != identity || region->bytes().size() != work.bytes) return false;
+  keep(work, region);
+  return true;
 }
 
 std::unique_ptr<PackedRegion> pack(Work& work, std::int32_t threads, const std::function<void(float)>& progress) {
@@ -293,9 +317,12 @@ PackOutcome pack_weights(std::int32_t threads, const std::function<void(float)>&
   gather(work);
   if (work.entries.empty()) return outcome;
   const bool has_cache = !place.dir.empty();
-  PackCacheFile file;
+  const PackCacheFile file = {.dir = place.dir, .identity = identity_of(place, work)};
+  if (!has_cache && take_kept(work, file.identity)) {
+    outcome.cache = PackCacheUse::kKept;
+    return outcome;
+  }
   if (has_cache) {
-    file = cache_file(place, work);
     outcome.cache_path = file.path();
     PackCacheRead read = read_pack_cache(file, work.bytes, threads);
     outcome.read_fault = std::move(read.fault);
@@ -309,8 +336,25 @@ PackOutcome pack_weights(std::int32_t threads, const std::function<void(float)>&
   outcome.complete = region != nullptr;
   if (!region) return outcome;
   if (has_cache) region = through_file(std::move(region), file, threads, outcome);
-  keep(work, std::move(region));
+  const std::shared_ptr<const PackedRegion> shared = std::move(region);
+  if (!has_cache) last_packed = {.identity = file.identity, .region = shared};
+  keep(work, shared);
   return outcome;
+}
+
+std::shared_ptr<const void> keep_packed() {
+  const std::lock_guard<std::mutex> lock(buffers_mutex);
+  std::shared_ptr<const PackedRegion> region = last_packed.region.lock();
+  if (!region) return nullptr;
+  auto held = std::make_shared<Kept>(Kept{.identity = last_packed.identity, .region = std::move(region)});
+  kept = held;
+  return held;
+}
+
+std::uint64_t kept_bytes() {
+  const std::lock_guard<std::mutex> lock(buffers_mutex);
+  const std::shared_ptr<Kept> held = kept.lock();
+  return held && held->region.use_count() == 1 ? held->region->bytes().size() : 0;
 }
 
 }  // namespace assay::kernels

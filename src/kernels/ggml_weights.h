@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "kernels/ggml_shapes.h"
@@ -48,11 +49,13 @@ PackTotals unpacked_totals();
 
 // Where packed weights are kept on disk.
 struct PackCachePlace {
-  std::string dir;    // empty: nowhere
-  std::string model;  // what the plain weights are (their file's SHA-256), and the build that packs
+  std::string dir;  // empty: nowhere
+  // What the plain weights are. With a folder: their file's SHA-256, and the build that packs; else anything that names
+  // the file to this process.
+  std::string model;
 };
 
-enum class PackCacheUse { kNone, kRead, kWritten };
+enum class PackCacheUse { kNone, kRead, kWritten, kKept };
 
 struct PackOutcome {
   bool complete = true;  // false: memory ran out, and nothing was packed
@@ -65,7 +68,16 @@ struct PackOutcome {
 // Packs what has no copy yet, on `threads` threads of its own (not OpenMP's: a child process may compute afterwards),
 // or maps a file that has it. Without a file one is written and mapped, so that processes share its pages. Thread-safe,
 // but not while those weights compute.
+//
+// Without a folder, copies that somebody keeps (below) are taken where they are of the same file.
 PackOutcome pack_weights(std::int32_t threads, const std::function<void(float)>& progress,
                          const PackCachePlace& place = {});
+
+// What the last pack_weights() packed in memory, held beyond its model's end for the next model, which takes it over
+// when it is of the same file: a model that is loaded twice in a row is packed once. Another model lets go of it; so
+// does the end of the holder. nullptr: there is nothing to keep. Thread-safe.
+std::shared_ptr<const void> keep_packed();
+// The memory that is held so and that no model uses: the next model has it. Thread-safe.
+std::uint64_t kept_bytes();
 
 }  // namespace assay::kernels

@@ -153,6 +153,7 @@ Result<LoadPlan> plan_load(const DeciderOptions& options) {
     if (!model.ok()) return model.error();
     for (const std::string& warning : warnings) log_line(LogLevel::kWarn, warning);
     keep_record(options, record);
+    plan.packed = engine::keep_packing();
   }
   plan.extra_buffers = tried.model.extra_buffers;
   plan.packing = tried.model.packing != Packing::kOff;

@@ -12,8 +12,9 @@ struct llama_model;  // NOLINT(readability-identifier-naming): their name
 namespace assay::service {
 
 // Tries, once for each model file and machine, whether a decode survives packed weights; loads the model for it and
-// frees it again. A model with a decision head of its own needs no trial, nor does one that makes no decisions
-// (LoadPlan::cannot_decide), which is no error here. Errors: those of Decider::open().
+// frees it again, all but the packed weights (LoadPlan::packed). A model with a decision head of its own needs no
+// trial, nor does one that makes no decisions (LoadPlan::cannot_decide), which is no error here. Errors: those of
+// Decider::open().
 Result<LoadPlan> plan_load(const DeciderOptions& options);
 
 // Weights loaded from the options' file, as the plan says. All of it outlives the decider.

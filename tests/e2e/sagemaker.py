@@ -1,7 +1,9 @@
 """`assay sagemaker` as a container runs it: a model folder, variables, a port. test_sagemaker*.py share it."""
 
+import http.client
 import json
 import os
+import re
 import shutil
 import socket
 import struct
@@ -13,6 +15,13 @@ import harness
 SEMIF = harness.body([("refund", "Wants money back"), "info"])
 SYSTEM_ONE = {"model": "jev-latest", "state": harness.TICKET,
               "questions": {"wish": {"type": "choice", "criteria": {"refund": "Wants money back", "info": None}}}}
+JSON_TYPE = {"Content-Type": "application/json"}
+# Some tenths of a second of a tiny model's time.
+WORK = harness.body([f"option {i}" for i in range(64)], "text", state="It rained. " * 200)
+# Some seconds of the default model's time on one thread.
+LONG_STATE = "The parcel left the depot on time but came late. " * 250
+# For tests of long requests: on a busy machine the first decode says little about the speed of the next.
+PATIENT = {"ASSAY_TIMEOUT_MS": "600000"}
 ATTRIBUTES = "X-Amzn-SageMaker-Custom-Attributes"
 SESSION = "X-Amzn-SageMaker-Session-Id"
 
@@ -102,3 +111,62 @@ def frames_of(data):
         out.append((headers, data[12 + head:total - 4]))
         data = data[total:]
     return out
+
+
+_containers = {}
+
+
+def container(kind="plain"):
+    """Shared by the tests of a module."""
+    if kind not in _containers:
+        more = {"plain": {}, "semif": {"SEMIF_MAX_TOKENS": "600"}, "sessions": {"ASSAY_SESSION_SECONDS": "60"},
+                "strict_lines": {"ASSAY_JSON_LINES_ALL_OR_NONE": "true"},
+                "narrow": {"ASSAY_QUEUE_JOBS_MAX": "1"}}[kind]
+        _containers[kind] = Container(tiny_folder(kind), **more)
+    return _containers[kind]
+
+
+def stop_containers():
+    codes = {kind: server.stop() for kind, server in _containers.items()}
+    _containers.clear()
+    if any(codes.values()):
+        raise AssertionError(f"a container ended with another code than 0: {codes}")
+
+
+def metric(server, name):
+    found = re.search(rf"^{name} (\S+)$", server.get("/metrics").body.decode(), re.MULTILINE)
+    return float(found.group(1)) if found else 0.0
+
+
+def resident_bytes(server):
+    with open(f"/proc/{server.process.pid}/status", encoding="utf-8") as file:
+        return int(re.search(r"VmRSS:\s*(\d+) kB", file.read()).group(1)) * 1024
+
+
+def send_in_chunks(server, pieces):
+    """The status that a body without a length gets; the server may refuse it before its end."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    try:
+        try:
+            connection.request("POST", "/invocations", iter(pieces), JSON_TYPE, encode_chunked=True)
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+def chunks_of(server, path, body):
+    """The chunks of a reply, as they came."""
+    data = json.dumps(body).encode()
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as wire, wire.makefile("rb") as reply:
+        wire.sendall((f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+                      f"Content-Length: {len(data)}\r\n\r\n").encode() + data)
+        head = list(iter(lambda: reply.readline().rstrip(b"\r\n").lower(), b""))
+        if b"transfer-encoding: chunked" not in head:
+            raise AssertionError(f"no chunks: {head}")
+        out = []
+        while size := int(reply.readline(), 16):
+            out.append(reply.read(size))
+            reply.readline()
+        return out

@@ -3,6 +3,7 @@
 import json
 import os
 import socket
+import tempfile
 import threading
 import unittest
 
@@ -192,6 +193,19 @@ class LlamaSettingsTest(unittest.TestCase):
             reply = server.request("GET", "/slots", headers={"Authorization": "Bearer secret"})
             self.assertEqual([slot["n_ctx"] for slot in reply.json()], [1024])
             self.assertEqual(server.get("/health").json()["limits"]["context_tokens"], 1024)
+        finally:
+            self.assertEqual(server.stop(), 0)
+
+    def test_a_first_start_packs_once(self):
+        with tempfile.TemporaryDirectory() as checks:
+            server = harness.default_server("--check-dir", checks, "--no-readout-check")
+        try:
+            meta = server.get("/v1/models").json()["data"][0]["meta"]
+            if meta["packing"] != "on":
+                self.skipTest("nothing is packed on this machine")
+            packed = [line for line in server.log if f" for {meta['packing_unit']} in " in line]
+            self.assertEqual([("packed for" in line, "kept from the trial decode for" in line) for line in packed],
+                             [(True, False), (False, True)], packed)
         finally:
             self.assertEqual(server.stop(), 0)
 

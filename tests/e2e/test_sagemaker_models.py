@@ -50,6 +50,10 @@ class ManyModels(unittest.TestCase):
             reply = self.load(name)
             self.assertEqual(reply.status, 200, str(reply))
 
+    def listed(self):
+        """{model: its status} as llama-server's router lists them."""
+        return {one["id"]: one["status"]["value"] for one in self.ask("GET", "/v1/models").json()["data"]}
+
     def names(self):
         return [one["modelName"] for one in self.ask("GET", "/models").json()["models"]]
 
@@ -61,17 +65,30 @@ class ManyModels(unittest.TestCase):
         described = {"modelName": "attention", "modelUrl": self.url("attention")}
         self.assertEqual(self.ask("GET", "/models/attention").json(), described)
         self.assertIn(described, self.ask("GET", "/models").json()["models"])
+        self.assertEqual(self.listed()["attention"], "loaded")
         reply = self.ask("POST", "/models/attention/invoke", SEMIF, X_Amzn_SageMaker_Target_Model="attention.tar.gz")
         self.assertEqual(reply.status, 200, str(reply))
         harness.check_result(self, reply.json()["result"], SEMIF["decision"]["options"])
         self.assertEqual(self.ask("DELETE", "/models/attention").status, 200)
         self.assertEqual(self.ask("GET", "/models/attention").status, 404)
         self.assertNotIn("attention", self.names())
+        self.assertNotIn("attention", self.listed())
         self.assertEqual(self.ask("POST", "/models/attention/invoke", SEMIF).status, 404)
         self.assertEqual(self.ask("DELETE", "/models/attention").status, 404)
+        self.check_nothing_brings_back("attention")
         self.loaded("attention")
         again = self.ask("POST", "/models/attention/invoke", SEMIF)
         self.assertEqual(again.json()["result"]["option_logits"], reply.json()["result"]["option_logits"])
+
+    def check_nothing_brings_back(self, name):
+        """Only POST /models loads, whatever llama-server's own ways are."""
+        chat = {"model": name, "messages": [{"role": "user", "content": "Hello"}], "max_tokens": 1}
+        for path, body in (("/v1/chat/completions", chat), ("/v1/decide", SEMIF),
+                           ("/tokenize", {"model": name, "content": "a"})):
+            reply = self.ask("POST", path + "?autoload=true", body, X_Assay_Model=name)
+            self.assertEqual(reply.status, 400, f"{path}: {reply}")
+        self.assertEqual(self.ask("GET", f"/slots?model={name}&autoload=true").status, 400)
+        self.assertEqual(self.ask("GET", f"/models/{name}").status, 404)
 
     def test_T49_a_loaded_model_is_a_conflict(self):
         self.loaded("hybrid")
@@ -123,14 +140,11 @@ class ManyModels(unittest.TestCase):
         before = self.ask("POST", "/models/hybrid/invoke", SEMIF).json()["result"]
         words = {one["id"]: one["status"]["args"] for one in self.ask("GET", "/v1/models?reload=1").json()["data"]}
         os.kill(pid_with(words["hybrid"]), 9)
-        harness.wait_until(lambda: self.status("hybrid") == "unloaded", "the router knows that it died")
+        harness.wait_until(lambda: self.listed()["hybrid"] == "unloaded", "the router knows that it died")
+        self.assertIn("hybrid", self.names(), "for SageMaker it is loaded: the next request brings it back")
         reply = self.ask("POST", "/models/hybrid/invoke", SEMIF)
         self.assertEqual(reply.status, 200, str(reply))
         self.assertEqual(reply.json()["result"]["option_logits"], before["option_logits"])
-
-    def status(self, name):
-        entries = {one["id"]: one for one in self.ask("GET", "/v1/models").json()["data"]}
-        return entries[name]["status"]["value"]
 
 
 def pid_with(words):

@@ -1,23 +1,32 @@
-"""How a SageMaker container begins and ends: model folder, variables, health, signals (T01 to T23, T53, T54)."""
+"""How a SageMaker container begins and ends: model folder, variables, health, signals (T01 to T23, T53, T54; T19: test_sagemaker_load.py)."""
 
 import contextlib
 import http.client
 import json
 import os
 import signal
-import statistics
 import subprocess
+import tempfile
 import threading
 import time
 import unittest
 
 import harness
 import sagemaker
-from sagemaker import Container, last_line
+from sagemaker import PATIENT, Container, last_line
 
 # Some seconds of work for the default model.
-LONG = harness.body(["refund", "info"], "letters", state="The parcel left the depot on time but came late. " * 120)
+LONG = harness.body(["refund", "info"], "letters", state=sagemaker.LONG_STATE)
 NO_WAY = "this machine lets nobody take its file system apart (unshare)"
+
+
+def children_of(process):
+    """The numbers of all, zombies too."""
+    found = []
+    for thread in os.listdir(f"/proc/{process}/task"):
+        with open(f"/proc/{process}/task/{thread}/children", encoding="utf-8") as file:
+            found += [int(number) for number in file.read().split()]
+    return found
 
 
 def can_unshare(*flags):
@@ -69,6 +78,16 @@ class Begins(unittest.TestCase):
         folder = sagemaker.folder_of("t05", ("m-00003-of-00003.gguf", tiny), ("m-00001-of-00003.gguf", tiny))
         self.assertIn("m-00002-of-00003.gguf", self.fails(folder))
 
+    def test_T05_a_model_in_shards_is_the_first_of_them(self):
+        # The folder lists what was made last first, or in any order it likes.
+        shards = [f"tiny-split-0000{i}-of-00003" for i in (3, 1, 2)]
+        folder = sagemaker.folder_of("t05split", *((shard + ".gguf", harness.tiny(shard)) for shard in shards))
+        server = self.start(folder)
+        self.assertIn("t05split/tiny-split-00001-of-00003.gguf", server.text())
+        whole = self.start(sagemaker.tiny_folder())
+        answers = [one.invoke(sagemaker.SEMIF).json()["result"] for one in (server, whole)]
+        self.assertEqual(answers[0]["option_logits"], answers[1]["option_logits"])
+
     def test_T06_several_models_are_a_warning_or_for_semif_refused(self):
         tiny = harness.tiny("tiny-attention")
         folder = sagemaker.folder_of("t06", ("b.gguf", tiny), ("a.gguf", tiny))
@@ -92,12 +111,13 @@ class Begins(unittest.TestCase):
         self.fails("/nowhere")
 
     def test_T09_values_are_taken_whole_and_inject_nothing(self):
-        server = self.start(sagemaker.tiny_folder(), SM_LLAMA_CPP_ALIAS="first=\nSM_LLAMA_CPP_CTX_SIZE=64,b c",
+        server = self.start(sagemaker.tiny_folder(), SM_LLAMA_CPP_ALIAS="first=\nSM_LLAMA_CPP_CTX_SIZE=64,b c,end==",
                             SM_LLAMA_CPP_NO_MMPROJ="TRUE", SM_LLAMA_CPP_SPECIAL="False", SM_LLAMA_CPP_JINJA="",
                             SM_LLAMA_CPP_OVERRIDE_KV="k=int:3", SM_LLAMA_CPP_GRAMMAR='root ::= "a=="')
         models = [entry["name"] for entry in server.get("/v1/models").json()["models"]]
         self.assertIn("first=\nSM_LLAMA_CPP_CTX_SIZE=64", models)
         self.assertIn("b c", models)
+        self.assertIn("end==", models)
         self.assertNotEqual(server.get("/health").json()["limits"]["context_tokens"], 64)
 
     def test_T10_the_port_is_the_containers_and_the_host_cannot_hide_it(self):
@@ -157,9 +177,11 @@ class Begins(unittest.TestCase):
         folder = sagemaker.tiny_folder("t14")
         address = os.path.join("/tmp", f"assay-t14-{os.getpid()}.sock")
         script = ("mount --make-rprivate / && mount -t tmpfs none /mnt 2>/dev/null; "
-                  "mkdir -p /tmp && mount --bind /tmp /tmp && mount -o remount,bind,ro / && exec \"$@\"")
+                  "mkdir -p /tmp && mount --bind /tmp /tmp && mount -o remount,bind,ro / && "
+                  "if touch \"$FOLDER/written\" 2>/dev/null; then exit 7; fi; exec \"$@\"")
         server = harness.Server.__new__(harness.Server)
-        variables = sagemaker.variables_of(folder, {"ASSAY_HOST": address, "ASSAY_CHECK_DIR": None, "HOME": None})
+        variables = sagemaker.variables_of(folder, {"ASSAY_HOST": address, "ASSAY_CHECK_DIR": None, "HOME": None,
+                                                  "FOLDER": folder})
         server._begin(["unshare", "-m", "-n", "sh", "-c", script, "sh", harness.BINARY, "sagemaker", "serve"],
                       variables)
         self.addCleanup(server.stop)
@@ -195,6 +217,22 @@ class Begins(unittest.TestCase):
         server._settle()
         self.assertEqual(server.get("/v1/models").json()["data"][0]["meta"]["threads"], 1)
 
+    def test_T53_a_quota_counts(self):
+        if not can_unshare("-m"):
+            self.skipTest(NO_WAY)
+        if json.loads(harness.run("version", "--json").stdout)["cores"] < 2:
+            self.skipTest("this machine has one core anyway")
+        variables = sagemaker.variables_of(sagemaker.tiny_folder(), {"SM_LLAMA_CPP_THREADS": None})
+        for files in ("echo 100000 100000 >cpu.max",  # cgroup v2, then v1
+                      "mkdir cpu && echo 50000 >cpu/cpu.cfs_quota_us && echo 100000 >cpu/cpu.cfs_period_us"):
+            server = harness.Server.__new__(harness.Server)
+            script = ("mount --make-rprivate / && mount -t tmpfs none /sys/fs/cgroup && "
+                      f"(cd /sys/fs/cgroup && {files}) && exec \"$@\"")
+            server._begin(["unshare", "-m", "sh", "-c", script, "sh", harness.BINARY, "sagemaker", "serve"], variables)
+            self.addCleanup(server.stop)
+            server._settle()
+            self.assertEqual(server.get("/v1/models").json()["data"][0]["meta"]["threads"], 1, files)
+
     def test_T54_a_model_is_mapped_and_ready_soon(self):
         began = time.monotonic()
         self.start(sagemaker.folder_of("t54", ("m.gguf", harness.default_model())))
@@ -207,21 +245,39 @@ class Health(unittest.TestCase):
         """A container whose model is still being loaded."""
         port = sagemaker.free_port()
         server = Container(sagemaker.folder_of("slow", ("m.gguf", harness.default_model())), port=port, wait=False,
-                           ASSAY_NO_START_CHECK="false", **variables)
+                           ASSAY_NO_START_CHECK="false", **PATIENT, **variables)
         self.addCleanup(server.stop)
         harness.wait_until(lambda: any("listening on" in line for line in server.log), "it listens")
         return server
 
+    @staticmethod
+    def ping(server):
+        """The status of /ping, and the seconds until its connection stood and until it was answered."""
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+        try:
+            began = time.monotonic()
+            connection.connect()
+            connected = time.monotonic() - began
+            connection.request("GET", "/ping")
+            reply = connection.getresponse()
+            reply.read()
+            return reply.status, connected, time.monotonic() - began
+        finally:
+            connection.close()
+
+    def check_times(self, pings):
+        """SageMaker's limits, for 99 of 100."""
+        most = (len(pings) * 99 - 1) // 100
+        self.assertLess(sorted(connected for _, connected, _ in pings)[most], 0.25)
+        self.assertLess(sorted(answered for _, _, answered in pings)[most], 2)
+
     def test_T17_ping_answers_while_the_model_loads_and_under_load(self):
         server = self.loading()
-        statuses, times = [], []
+        pings = []
         while not server._settled.is_set():
-            began = time.monotonic()
-            statuses.append(server.get("/ping").status)
-            times.append(time.monotonic() - began)
-        self.assertLess(max(times), 2)
-        self.assertLess(statistics.median(times), 0.25)
-        self.assertEqual(statuses[0], 503)
+            pings.append(self.ping(server))
+        self.check_times(pings)
+        self.assertEqual(pings[0][0], 503)
 
         def ask():
             with contextlib.suppress(OSError, http.client.HTTPException):
@@ -230,13 +286,10 @@ class Health(unittest.TestCase):
         crowd = [threading.Thread(target=ask) for _ in range(6)]
         for one in crowd:
             one.start()
-        times = []
-        for _ in range(100):
-            began = time.monotonic()
-            self.assertEqual(server.get("/ping").status, 200)
-            times.append(time.monotonic() - began)
+        pings = [self.ping(server) for _ in range(100)]
         self.assertGreater(server.get("/health").json()["in_flight"], 0, "it was under load")
-        self.assertLess(sorted(times)[98], 2)
+        self.assertEqual({status for status, _, _ in pings}, {200})
+        self.check_times(pings)
         server.process.kill()  # the crowd need not be answered
         for one in crowd:
             one.join()
@@ -253,21 +306,15 @@ class Health(unittest.TestCase):
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("the first decision failed", last_line(done.stderr))
 
-    @unittest.skip("a decode cannot be made to hang from outside: Scheduler.IsUnhealthyWhileADecodeIsStuck and "
-                   "IsUnhealthyOnlyAfterSeveralFailuresInARow test it; that a container waits 30 s, "
-                   "SageMakerCommandTest.AContainerListensOnAllAddressesWithinItsTime")
-    def test_T19_a_stuck_model_makes_ping_say_so(self):
-        pass
-
     def test_T20_sigterm_answers_what_was_accepted(self):
         idle = Container(sagemaker.tiny_folder())
         self.addCleanup(idle.stop)
         began = time.monotonic()
         idle.process.send_signal(signal.SIGTERM)
         self.assertEqual(idle.process.wait(timeout=10), 0)
-        self.assertLess(time.monotonic() - began, 2)
+        self.assertLess(time.monotonic() - began, 1)
 
-        busy = Container(sagemaker.folder_of("t20", ("m.gguf", harness.default_model())))
+        busy = Container(sagemaker.folder_of("t20", ("m.gguf", harness.default_model())), **PATIENT)
         self.addCleanup(busy.stop)
         replies = []
         asked = threading.Thread(target=lambda: replies.append(busy.invoke(LONG)))
@@ -293,23 +340,31 @@ class Health(unittest.TestCase):
         if not can_unshare("-p", "-f"):
             self.skipTest(NO_WAY)
         server = harness.Server.__new__(harness.Server)
+        # With the trial decode in a child: it must be gone, not left as a zombie.
+        folder = sagemaker.folder_of("t22", ("m.gguf", harness.default_model()))
+        checks = tempfile.TemporaryDirectory()
+        self.addCleanup(checks.cleanup)
         server._begin(["unshare", "-p", "-f", "--kill-child", harness.BINARY, "sagemaker", "serve"],
-                      sagemaker.variables_of(sagemaker.tiny_folder(), {}))
+                      sagemaker.variables_of(folder, {"ASSAY_CHECK_DIR": checks.name, **PATIENT}))
         self.addCleanup(server.stop)
         server._settle()
-        children = f"/proc/{server.process.pid}/task/{server.process.pid}/children"
-        with open(children, encoding="utf-8") as file:
-            first = int(file.read().split()[0])
+        first = children_of(server.process.pid)[0]
+        self.assertEqual(children_of(first), [])
+        replies = []
+        asked = threading.Thread(target=lambda: replies.append(server.post(LONG)))
+        asked.start()
+        harness.wait_until(lambda: server.get("/health").json()["in_flight"] > 0, "the request is in flight")
         os.kill(first, signal.SIGTERM)
-        self.assertEqual(server.process.wait(timeout=10), 0)
+        asked.join(timeout=60)
+        self.assertEqual(replies[0].status, 200, str(replies[0]))
+        self.assertEqual(server.process.wait(timeout=30), 0)
         self.assertFalse(os.path.exists(f"/proc/{first}"), "nothing is left behind")
 
     def test_T23_health_is_like_llama_servers(self):
         server = self.loading()
         for path in ("/health", "/v1/health"):
             reply = server.get(path)
-            if not server._settled.is_set():
-                self.assertEqual((reply.status, reply.json()["error"]["message"]), (503, "Loading model"))
+            self.assertEqual((reply.status, reply.json()["error"]["message"]), (503, "Loading model"))
         server._settle()
         for path in ("/health", "/v1/health"):
             reply = server.get(path)

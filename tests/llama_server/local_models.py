@@ -18,19 +18,30 @@ WORK = os.environ["LLAMA_SUITE_WORK"]
 MODELS = {
     ("ggml-org/models", "tinyllamas/stories260K.gguf"): "LLAMA_SUITE_CHAT_MODEL",
     ("ggml-org/test-model-stories260K", None): "LLAMA_SUITE_CHAT_MODEL",
-    ("ggml-org/test-model-stories260K-infill", None): "LLAMA_SUITE_CHAT_MODEL",
+    ("ggml-org/test-model-stories260K-infill", None): "LLAMA_SUITE_INFILL_MODEL",
     ("ggml-org/stories15M_MOE", "stories15M_MOE-F16.gguf"): "LLAMA_SUITE_CHAT_MODEL",
     ("ggml-org/models", "bert-bge-small/ggml-model-f16.gguf"): "LLAMA_SUITE_CHAT_MODEL",
     ("ggml-org/models", "jina-reranker-v1-tiny-en/ggml-model-f16.gguf"): "LLAMA_SUITE_RERANK_MODEL",
 }
 
 
+# What lies in the download cache, as if it had been fetched: the router finds its models there. {repository: (file, the
+# environment variable with the path of what it is)}
+CACHED = {
+    "ggml-org/tinygemma3-GGUF": ("tinygemma3-Q8_0.gguf", "LLAMA_SUITE_CHAT_MODEL"),
+    "ggml-org/test-model-stories260K": ("stories260K-F32.gguf", "LLAMA_SUITE_CHAT_MODEL"),
+    "ggml-org/test-model-stories260K-infill": ("stories260K-infill-F32.gguf", "LLAMA_SUITE_INFILL_MODEL"),
+}
+COMMIT = "0" * 40
 # The same for files that are fetched by their address.
 FILES = {"stories15M-q4_0.gguf": "LLAMA_SUITE_CHAT_MODEL"}
 # Where no model is named it is a router that is tested. The other tests start one because it needs no model to load;
 # they get one model.
 ROUTER_FILES = ("test_router.py", "test_stream.py")
 current_file = None
+# These are about what happens meanwhile, so a router's models must take the time that llama.cpp's helpers ask for.
+WITH_TIME = ("test_router_queue_", "test_stream_")
+needs_time = False
 
 
 def names_no_model(server):
@@ -46,6 +57,18 @@ def local_file(url, *_arguments):
     return os.environ[variable] if variable else no_download(url)
 
 
+def fill_cache(folder):
+    for repository, (name, variable) in CACHED.items():
+        place = os.path.join(folder, "models--" + repository.replace("/", "--"))
+        os.makedirs(os.path.join(place, "refs"), exist_ok=True)
+        os.makedirs(os.path.join(place, "snapshots", COMMIT), exist_ok=True)
+        with open(os.path.join(place, "refs", "main"), "w", encoding="utf-8") as file:
+            file.write(COMMIT)
+        path = os.path.join(place, "snapshots", COMMIT, name)
+        if not os.path.lexists(path):
+            os.symlink(os.environ[variable], path)
+
+
 # The suite's helpers import these two; here nothing is downloaded, and one process runs all tests.
 sys.modules["wget"] = types.SimpleNamespace(download=no_download)
 sys.modules["filelock"] = types.SimpleNamespace(FileLock=contextlib.nullcontext)
@@ -56,6 +79,7 @@ start_upstream = utils.ServerProcess.start
 
 
 def start(server, *arguments, **more):
+    os.environ["LLAMA_SUITE_QUICK"] = "" if needs_time else "1"
     if names_no_model(server) and current_file not in ROUTER_FILES:
         server.model_file = os.environ["LLAMA_SUITE_CHAT_MODEL"]
     if server.model_hf_repo and not server.model_file:
@@ -69,6 +93,7 @@ def start(server, *arguments, **more):
     start_upstream(server, *arguments, **more)
 
 
+fill_cache(os.environ["LLAMA_CACHE"])
 utils.ServerProcess.start = start
 utils.download_file = local_file
 utils.ServerPreset.load_all = staticmethod(lambda: None)
@@ -103,8 +128,9 @@ def pytest_collection_modifyitems(session, config, items):
 
 
 def pytest_runtest_setup(item):
-    global current_file
+    global current_file, needs_time
     current_file = os.path.basename(item.location[0])
+    needs_time = item.originalname.startswith(WITH_TIME)
 
 
 @pytest.hookimpl(hookwrapper=True)

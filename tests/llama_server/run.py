@@ -36,7 +36,7 @@ PAGE = os.path.join(ROOT, "docs", "llama-server.md")
 RUN = "run"
 SECONDS_MAX = 1800
 # What llama-server has no word for, said before the test's own words; it gives nothing time to end.
-SERVE = ["serve", "--no-readout-check", "--grace-seconds", "0"]
+SERVE = ["serve", "--no-readout-check", "--grace-seconds", "0", "--check-dir", harness.CHECK_DIR]
 
 
 def read_table():
@@ -66,7 +66,9 @@ def write_wrapper(program, words):
     """The suite starts a program without a command's name: this stands between."""
     path = os.path.join(WORK, "server")
     with open(path, "w", encoding="utf-8") as file:
-        file.write("#!/bin/sh\nexec '" + "' '".join([program, *words]) + "' \"$@\"\n")
+        # llama.cpp's helpers always ask for it: two seconds for each model loaded and each request of a router.
+        file.write("#!/bin/sh\n[ -z \"$LLAMA_SUITE_QUICK\" ] || unset LLAMA_SERVER_DEBUG_FAKE_TIMING\n"
+                   "exec '" + "' '".join([program, *words]) + "' \"$@\"\n")
     os.chmod(path, 0o755)
     return path
 
@@ -81,7 +83,7 @@ def run_pytest(server, chosen, scratch, more=()):
     environment = harness.environment(
         LLAMA_SERVER_BIN_PATH=server, LLAMA_SUITE_WORK=WORK, LLAMA_SUITE_CHOSEN=paths["chosen"],
         LLAMA_SUITE_RESULT=paths["result"], LLAMA_SUITE_CHAT_MODEL=harness.tiny("tiny-attention"),
-        LLAMA_SUITE_RERANK_MODEL=harness.tiny("tiny-rerank"),
+        LLAMA_SUITE_RERANK_MODEL=harness.tiny("tiny-rerank"), LLAMA_SUITE_INFILL_MODEL=harness.tiny("tiny-infill"),
         LLAMA_CACHE=os.path.join(WORK, "cache"), PORT=str(free_port()), PYTHONDONTWRITEBYTECODE="1",
         NO_PROXY="127.0.0.1,localhost,::1",
         PYTHONPATH=os.pathsep.join([HERE, TESTS]))
@@ -135,6 +137,7 @@ def main():
         return 1
     shutil.rmtree(WORK, ignore_errors=True)
     os.makedirs(os.path.join(WORK, "tmp"))
+    os.makedirs(harness.CHECK_DIR, exist_ok=True)
     server = write_wrapper(program, [] if arguments.stock else SERVE)
     # Not below this tree: the server's own tools look at no file that git ignores.
     scratch = tempfile.mkdtemp(prefix="llama_server")

@@ -8,9 +8,11 @@ weight is drawn from a fixed seed, the same file on every machine.
   tiny-hybrid.gguf      qwen35: recurrent layers with attention between them
   tiny-window.gguf      gemma3: every second layer sees the last 48 rows only
   tiny-experts.gguf     qwen3moe: two of four experts for each row
+  tiny-split-0000?-of-00003.gguf   tiny-attention in three files
   tiny-head.gguf        tiny-attention with a decision head's metadata (openjev: letters read by llama.cpp's own decision code)
   tiny-nan.gguf         tiny-attention with a NaN in a weight
   tiny-mmproj.gguf      a projector (LLaVA's kind) for all of these: 64 rows for any image
+  tiny-infill.gguf      tiny-attention with tokens for filling in
   tiny-embed.gguf       tiny-attention that pools its outputs: an embedding model
   tiny-rerank.gguf      tiny-attention with a reranker's head: yes or no
   embedding.gguf        says that it pools its outputs
@@ -60,8 +62,8 @@ def copy_vocabulary(writer, llama_dir):
 class Model:
     """One GGUF under construction."""
 
-    def __init__(self, path, architecture, llama_dir):
-        self.writer = gguf.GGUFWriter(path, architecture)
+    def __init__(self, path, architecture, llama_dir, file_tensors=0):
+        self.writer = gguf.GGUFWriter(path, architecture, split_max_tensors=file_tensors)
         self.architecture = architecture
         self.random = numpy.random.default_rng(SEED)
         self.tokens = copy_vocabulary(self.writer, llama_dir)
@@ -116,8 +118,11 @@ class Model:
         self.writer.close()
 
 
-def attention_model(path, llama_dir, broken=False, head=False, pooling=None):
-    model = Model(path, "qwen3", llama_dir)
+def attention_model(path, llama_dir, broken=False, head=False, pooling=None, file_tensors=0, infill=False):
+    model = Model(path, "qwen3", llama_dir, file_tensors)
+    if infill:
+        for i, name in enumerate(("pre", "suf", "mid")):
+            model.writer.add_uint32(f"tokenizer.ggml.fim_{name}_token_id", model.tokens - 3 + i)
     if pooling is not None:
         model.number("pooling_type", pooling)
     if pooling == gguf.PoolingType.RANK:
@@ -272,12 +277,14 @@ def main():
         return os.path.join(out_dir, name)
 
     attention_model(at("tiny-attention.gguf"), llama_dir)
+    attention_model(at("tiny-split.gguf"), llama_dir, file_tensors=20)
     attention_model(at("tiny-nan.gguf"), llama_dir, broken=True)
     attention_model(at("tiny-head.gguf"), llama_dir, head=True)
     hybrid_model(at("tiny-hybrid.gguf"), llama_dir)
     window_model(at("tiny-window.gguf"), llama_dir)
     experts_model(at("tiny-experts.gguf"), llama_dir)
     projector(at("tiny-mmproj.gguf"))
+    attention_model(at("tiny-infill.gguf"), llama_dir, infill=True)
     attention_model(at("tiny-embed.gguf"), llama_dir, pooling=gguf.PoolingType.LAST)
     attention_model(at("tiny-rerank.gguf"), llama_dir, pooling=gguf.PoolingType.RANK)
     refused_model(at("embedding.gguf"), llama_dir, "qwen3", lambda writer: writer.add_uint32("qwen3.pooling_type", 3))

@@ -22,7 +22,8 @@ std::shared_ptr<ChatCalls::Call> ChatCalls::begin(std::function<bool()> disconne
 
 void ChatCalls::end(std::uint64_t number) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  began_ns_.erase(number);
+  // One that was refused was never at work.
+  if (began_ns_.erase(number) > 0 && began_ns_.empty() && on_idle_) on_idle_();
   changed_.notify_all();
 }
 

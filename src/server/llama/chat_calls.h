@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include "base/clock.h"
 
@@ -37,6 +38,9 @@ class ChatCalls {
   // `clock` (nullptr: the system's steady one) must outlive this.
   explicit ChatCalls(const Clock* clock = nullptr);
 
+  // Called each time the last call at work has ended, under a lock: it must not come back here. Before the first call.
+  void on_idle(std::function<void()> call) { on_idle_ = std::move(call); }
+
   // nullptr once closed.
   std::shared_ptr<Call> begin(std::function<bool()> disconnected);
   // Takes no more, waits up to grace_ms for those at work, then tells them that they are over, calls
@@ -52,6 +56,7 @@ class ChatCalls {
   void end(std::uint64_t number);
 
   const Clock& clock_;
+  std::function<void()> on_idle_;
   std::atomic<bool> given_up_{false};
   std::atomic<std::uint64_t> numbers_{0};
   mutable std::mutex mutex_;  // guards what follows

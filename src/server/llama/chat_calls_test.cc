@@ -23,6 +23,21 @@ TEST(ChatCalls, CountsThoseAtWorkAndKnowsTheOldest) {
   EXPECT_EQ(calls.oldest_ms(), 5);
 }
 
+TEST(ChatCalls, SaysWhenTheLastOneHasEnded) {
+  ChatCalls calls;
+  int times = 0;
+  calls.on_idle([&times] { ++times; });
+  auto first = calls.begin({});
+  auto second = calls.begin({});
+  first.reset();
+  EXPECT_EQ(times, 0);
+  second.reset();
+  EXPECT_EQ(times, 1);
+  calls.close(0);
+  EXPECT_EQ(calls.begin({}), nullptr);
+  EXPECT_EQ(times, 1);  // what was refused was never at work
+}
+
 TEST(ChatCalls, ACallIsOverWhenItsClientHasGone) {
   ChatCalls calls;
   bool gone = false;

@@ -193,6 +193,7 @@ Status LlamaChat::load(const LlamaLoad& load, ComputeGate& gate) {
   if (params.model_alias.empty()) params.model_alias.insert(load.model_name);
   params.warmup = false;  // nothing may compute before the weights are packed
   parts.gate = &gate;
+  parts.mounted.calls().on_idle([&gate] { gate.guest_left(); });
   parts.stuck_seconds = load.stuck_seconds;
   parts.on_state = load.on_state;
   try {

@@ -58,6 +58,16 @@ bool wants_load(const common_params& params, const server_http_req& request) {
   return said.empty() ? params.models_autoload : said == "true" || said == "1";
 }
 
+// Who asks for models by the contract says himself what is loaded: no request may bring one back that was let go.
+LlamaHandler without_autoload(LlamaHandler handler) {
+  return [handler = std::move(handler)](const server_http_req& request) {
+    if (request.params.count("autoload") == 0) return handler(request);
+    server_http_req inner = request;
+    inner.params.erase("autoload");
+    return handler(inner);
+  };
+}
+
 bool is_decision(const server_http_req& request) {
   HttpRequest ours;
   ours.headers.assign(request.headers.begin(), request.headers.end());
@@ -99,6 +109,8 @@ struct LlamaRouter::Parts {
   void mount_models();
   void mount_contract();
   void mount_decisions();
+  bool is_gone(const std::string& name) const;
+  server_http_res_ptr list_loaded(const server_http_req& request);
   std::vector<std::string> names();
   Result<std::string> model_for(const server_http_req& request);
   server_http_res_ptr decide(const std::string& path, const server_http_req& request);
@@ -106,6 +118,10 @@ struct LlamaRouter::Parts {
 
 void LlamaRouter::Parts::mount() {
   server_routes& to = *handlers;
+  if (contract.has_value()) {
+    models->proxy_get = without_autoload(models->proxy_get);
+    models->proxy_post = without_autoload(models->proxy_post);
+  }
   const LlamaHandler& get = models->proxy_get;
   const LlamaHandler& post = models->proxy_post;
   to.get_metrics = to.get_lora_adapters = to.get_slots = get;
@@ -139,11 +155,7 @@ void LlamaRouter::Parts::mount_contract() {
   mounted.replace("GET", "/models", [this](const Request& request) {
     return as_theirs(contract->list(request.get_param("next_page_token")));
   });
-  mounted.replace("GET", "/v1/models", [this](const Request& request) {
-    Request inner = request;
-    inner.params.erase("reload");
-    return models->get_router_models(inner);
-  });
+  mounted.replace("GET", "/v1/models", [this](const Request& request) { return list_loaded(request); });
   mounted.add("GET", "/models/:name",
               [this](const Request& request) { return as_theirs(contract->get(request.get_param("name"))); });
   mounted.add("DELETE", "/models/:name",
@@ -180,11 +192,29 @@ void LlamaRouter::Parts::mount_decisions() {
   }
 }
 
+// llama.cpp knows a model for good that it has loaded once; by the contract one that was let go is none.
+bool LlamaRouter::Parts::is_gone(const std::string& name) const {
+  return contract.has_value() && contract->refusal_for(name).has_value();
+}
+
+// llama-server's list, of those that the contract has loaded: "status" says which of them live.
+server_http_res_ptr LlamaRouter::Parts::list_loaded(const server_http_req& request) {
+  server_http_req inner = request;
+  inner.params.erase("reload");
+  server_http_res_ptr reply = models->get_router_models(inner);
+  json body = json::parse(reply->data);
+  json& listed = body["data"];
+  for (std::size_t i = listed.size(); i-- > 0;) {
+    if (is_gone(listed[i].at("id").get<std::string>())) listed.erase(i);
+  }
+  reply->data = safe_json_to_str(body);
+  return reply;
+}
+
 std::vector<std::string> LlamaRouter::Parts::names() {
   std::vector<std::string> out;
   for (const server_model_meta& model : models->models.get_all_meta()) {
-    const bool is_gone = contract.has_value() && contract->refusal_for(model.name).has_value();
-    if (!model.hidden && !is_gone) out.push_back(model.name);
+    if (!model.hidden && !is_gone(model.name)) out.push_back(model.name);
   }
   return out;
 }
@@ -192,7 +222,8 @@ std::vector<std::string> LlamaRouter::Parts::names() {
 Result<std::string> LlamaRouter::Parts::model_for(const server_http_req& request) {
   const std::string in_header = header_of(request, kModelHeader);
   const std::string named = in_header.empty() ? model_of_body(request.body) : in_header;
-  if (const auto known = models->models.get_meta(named); !named.empty() && known.has_value()) return known->name;
+  const auto known = models->models.get_meta(named);
+  if (!named.empty() && known.has_value() && !is_gone(known->name)) return known->name;
   const std::vector<std::string> all = names();
   if (all.size() == 1 && in_header.empty()) return all.front();
   std::string list;
@@ -206,7 +237,7 @@ server_http_res_ptr LlamaRouter::Parts::decide(const std::string& path, const se
   const Result<std::string> model = model_for(request);
   if (!model.ok()) return refusal(path, model.error());
   server_models& all = models->models;
-  if (wants_load(params, request)) {
+  if (!contract.has_value() && wants_load(params, request)) {
     all.ensure_model_ready(*model, request.should_stop);
   } else if (const auto known = all.get_meta(*model); !known.has_value() || !known->is_running()) {
     return refusal(path, invalid_argument("model", "the model " + *model + " is not loaded"));
@@ -237,10 +268,12 @@ Result<std::unique_ptr<LlamaRouter>> LlamaRouter::open(const std::vector<std::st
   try {
     parts->handlers = std::make_unique<server_routes>(parts->params, parts->context);
     parts->models.emplace(parts->params, count, pointers.data());
-    parts->mount();
     if (options.find_files) {
       parts->host.emplace(parts->models->models, words);
       parts->contract.emplace(*parts->host, std::move(options.find_files));
+    }
+    parts->mount();
+    if (parts->contract.has_value()) {
       parts->mount_contract();
     } else {
       parts->mount_models();
