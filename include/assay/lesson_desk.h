@@ -35,9 +35,12 @@ enum class FeedbackResult {
 struct FitOptions {
   std::optional<double> risk;  // a threshold for it
   double level = 0.9;
-  // "auto", "lda", "ridge", "calibrate" (no head), "update" (the active version's cues, method and regularisation)
+  // "auto", "lda", "ridge", "calibrate" (no head), "update" (the active version's cues, method and regularisation),
+  // "add" (labels go into the active version's head, and nothing else is found anew)
   std::string method = "auto";
   bool shadow = false;  // answer beside the active version at first
+  // Of "add": a version with thresholds may be followed by one without.
+  bool without_thresholds = false;
 };
 
 // Which kept decisions, in the order of arrival.
@@ -103,7 +106,11 @@ class LessonDesk {
   virtual Result<Value> activate(const std::string& name, std::int32_t version) = 0;
   // A new version out of what was stored for the lesson's question, with "rows_read" and "rows_kept": hidden states of
   // how many rows and options' words were computed, and of how many they were there; and "rows_left_out": labelled
-  // decisions of which neither the state nor its hidden states are kept. Blocks; one fit at a time (kTooBusy).
+  // decisions of which neither the state nor its hidden states are kept; "method" is what was done: an "add" whose
+  // labels have grown by a quarter since the last whole fit is an "update", and one that finds nothing new gives the
+  // version that is there. "rows_added" of an "add": labels that this version has and the active one had not. Blocks;
+  // one fit at a time (kTooBusy). Errors of an "add", beside: kInvalidArgument (field "method", "risk" or
+  // "without_thresholds").
   virtual Result<Value> fit(const std::string& name, const FitOptions& options) = 0;
   // The shadow becomes active. kInvalidArgument when the rule for it is not met (unless forced) or there is none.
   virtual Result<Value> promote(const std::string& name, bool force) = 0;

@@ -88,10 +88,13 @@ class Lessons(Generic[R]):
         return self._send(Call("POST", "/v1/lessons", body, {"shadow": "true"} if shadow else None, again=False))
 
     def fit(self, name: str, *, risk: Optional[float] = None, level: Optional[float] = None,
-            method: Optional[str] = None, shadow: bool = False, seconds: float = 600.0) -> R:
+            method: Optional[str] = None, shadow: bool = False, without_thresholds: bool = False,
+            seconds: float = 600.0) -> R:
         """A new version from the labelled decisions. risk: the share of wrong answers among those acted on that a
-        threshold is sought for; seconds: how long to wait."""
-        given = {"risk": risk, "level": level, "method": method, "shadow": True if shadow else None}
+        threshold is sought for; method "add": the labels since go into the head that is there; without_thresholds: with
+        "add", a version with thresholds may be followed by one without; seconds: how long to wait."""
+        given = {"risk": risk, "level": level, "method": method, "shadow": True if shadow else None,
+                 "without_thresholds": True if without_thresholds else None}
         body = {key: value for key, value in given.items() if value is not None}
         return self._send(Call("POST", _path(name, "fit"), to_json(body), again=False, seconds=seconds))
 

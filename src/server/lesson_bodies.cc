@@ -148,7 +148,7 @@ Result<FeedbackBody> read_feedback_body(std::string_view body) {
 
 Result<FitOptions> read_fit_body(std::string_view body) {
   FitOptions out;
-  constexpr std::array<std::string_view, 5> kMethods = {"auto", "lda", "ridge", "calibrate", "update"};
+  constexpr std::array<std::string_view, 6> kMethods = {"auto", "lda", "ridge", "calibrate", "update", "add"};
   const Status read = read_object(
       body,
       {{.key = "risk", .required = false, .read = [&out](const Value& v) { return read_share(v, out.risk.emplace()); }},
@@ -159,13 +159,19 @@ Result<FitOptions> read_fit_body(std::string_view body) {
             [&out, &kMethods](const Value& v) {
               const std::string name = v.string() == nullptr ? "" : *v.string();
               if (std::find(kMethods.begin(), kMethods.end(), name) == kMethods.end()) {
-                return Status(invalid_argument("", R"(must be "auto", "lda", "ridge", "calibrate" or "update")"));
+                return Status(
+                    invalid_argument("", R"(must be "auto", "lda", "ridge", "calibrate", "update" or "add")"));
               }
               out.method = name;
               return Status();
             }},
-       {.key = "shadow", .required = false, .read = [&out](const Value& v) { return read_flag(v, out.shadow); }}});
+       {.key = "shadow", .required = false, .read = [&out](const Value& v) { return read_flag(v, out.shadow); }},
+       {.key = "without_thresholds", .required = false, .read = [&out](const Value& v) {
+          return read_flag(v, out.without_thresholds);
+        }}});
   if (!read.ok()) return read.error();
+  if (out.without_thresholds && out.method != "add")
+    return invalid_argument("without_thresholds", "without_thresholds is for the method \"add\"");
   return out;
 }
 

@@ -26,7 +26,8 @@ struct FeedbackBody {
 // {"decision_id", "option", "question_id"?, "note"?}, or an array of 1..kFeedbackMax of them.
 Result<FeedbackBody> read_feedback_body(std::string_view body);
 
-// {"risk"?, "level"?, "method"?, "shadow"?}; an empty body is the defaults.
+// {"risk"?, "level"?, "method"?, "shadow"?, "without_thresholds"?}; an empty body is the defaults. The last one is for
+// the method "add" alone.
 Result<FitOptions> read_fit_body(std::string_view body);
 
 // {"version"}: at least 1.

@@ -91,14 +91,23 @@ TEST(FitBody, HasDefaultsAndRanges) {
   EXPECT_EQ(all->level, 0.95);
   EXPECT_EQ(all->method, "lda");
   EXPECT_TRUE(all->shadow);
-  const std::vector<BadBody> bodies = {{R"({"risk": 0})", "risk", "above 0 and below 1"},
-                                       {R"({"risk": 1.0})", "risk", "above 0 and below 1"},
-                                       {R"({"risk": "0.05"})", "risk", "above 0 and below 1"},
-                                       {R"({"level": 1})", "level", "above 0 and below 1"},
-                                       {R"({"method": "svm"})", "method", "\"ridge\""},
-                                       {R"({"shadow": 1})", "shadow", "true or false"},
-                                       {R"({"risks": 0.05})", "risks", "risk, level, method, shadow"},
-                                       {"[]", "", "the body must be a JSON object"}};
+  const Result<FitOptions> add = read_fit_body(R"({"method": "add", "without_thresholds": true})");
+  ASSERT_TRUE(add.ok());
+  EXPECT_EQ(add->method, "add");
+  EXPECT_TRUE(add->without_thresholds);
+  EXPECT_FALSE(all->without_thresholds);
+  const std::vector<BadBody> bodies = {
+      {R"({"risk": 0})", "risk", "above 0 and below 1"},
+      {R"({"risk": 1.0})", "risk", "above 0 and below 1"},
+      {R"({"risk": "0.05"})", "risk", "above 0 and below 1"},
+      {R"({"level": 1})", "level", "above 0 and below 1"},
+      {R"({"method": "svm"})", "method", "\"ridge\""},
+      {R"({"method": "svm"})", "method", "\"update\" or \"add\""},
+      {R"({"without_thresholds": true})", "without_thresholds", "the method \"add\""},
+      {R"({"method": "add", "without_thresholds": 1})", "without_thresholds", "true or"},
+      {R"({"shadow": 1})", "shadow", "true or false"},
+      {R"({"risks": 0.05})", "risks", "risk, level, method, shadow, without_thresholds"},
+      {"[]", "", "the body must be a JSON object"}};
   for (const BadBody& bad : bodies) {
     const Result<FitOptions> read = read_fit_body(bad.body);
     ASSERT_FALSE(read.ok()) << bad.body;

@@ -56,6 +56,8 @@ TEST_F(RoutesLessonsTest, EachRouteAsksTheDesk) {
       {send("POST", "/v1/lessons/refunds/fit"), R"({"name": "refunds"})"},
       {send("POST", "/v1/lessons/refunds/fit", R"({"risk": 0.05, "method": "lda", "shadow": true})"),
        R"({"name": "refunds"})"},
+      {send("POST", "/v1/lessons/refunds/fit", R"({"method": "add", "without_thresholds": true})"),
+       R"({"name": "refunds"})"},
       {send("POST", "/v1/lessons/refunds/activate", R"({"version": 1})"), R"({"name": "refunds"})"},
       {send("POST", "/v1/lessons/refunds/promote"), R"({"name": "refunds"})"},
       {send("POST", "/v1/lessons/refunds/promote", R"({"force": true})"), R"({"name": "refunds"})"},
@@ -69,11 +71,12 @@ TEST_F(RoutesLessonsTest, EachRouteAsksTheDesk) {
     EXPECT_EQ(reply.content_type, "application/json");
     EXPECT_NE(header(reply, "x-request-id"), "");
   }
-  EXPECT_EQ(desk_.calls(), (Calls{"list", "import a lesson", "import a lesson shadow", "export refunds active",
-                                  "export refunds 2", "fit refunds auto no risk 0.9", "fit refunds lda 0.05 0.9 shadow",
-                                  "activate refunds 1", "promote refunds", "promote refunds force", "drop refunds",
-                                  "health refunds", "decision d1", "forget d1"}));
-  EXPECT_NE(send("GET", "/metrics").body.find(R"(assay_requests_total{route="/v1/lessons/{name}/fit",status="200"} 2)"),
+  EXPECT_EQ(desk_.calls(),
+            (Calls{"list", "import a lesson", "import a lesson shadow", "export refunds active", "export refunds 2",
+                   "fit refunds auto no risk 0.9", "fit refunds lda 0.05 0.9 shadow",
+                   "fit refunds add no risk 0.9 without thresholds", "activate refunds 1", "promote refunds",
+                   "promote refunds force", "drop refunds", "health refunds", "decision d1", "forget d1"}));
+  EXPECT_NE(send("GET", "/metrics").body.find(R"(assay_requests_total{route="/v1/lessons/{name}/fit",status="200"} 3)"),
             std::string::npos);
 }
 

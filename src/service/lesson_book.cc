@@ -95,7 +95,12 @@ Error no_lesson(const std::string& name) {
 
 }  // namespace
 
-Status write_whole_file(const std::string& path, const std::string& text) {
+namespace {
+
+enum class Durable { kNow, kWithTheFolder };
+
+// A file beside its place, renamed into it; the folder's own entry is sync_folder()'s to make durable.
+Status put_file(const std::string& path, const std::string& text, Durable durable) {
   const std::string beside = path + ".part-" + std::to_string(getpid());
   const int file = open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (file < 0) return io_error(beside, "written");
@@ -112,14 +117,26 @@ Status write_whole_file(const std::string& path, const std::string& text) {
     if (wrote <= 0) return give_up(beside);
     done += static_cast<std::size_t>(wrote);
   }
-  if (fsync(file) != 0 || rename(beside.c_str(), path.c_str()) != 0) return give_up(path);
+  if (durable == Durable::kNow && fsync(file) != 0) return give_up(path);
+  if (rename(beside.c_str(), path.c_str()) != 0) return give_up(path);
   close(file);
+  return {};
+}
+
+// The folder that a path lies in.
+void sync_folder(const std::string& path) {
   const std::string folder = fs::path(path).parent_path().string();
   const int directory = open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (directory >= 0) {
-    fsync(directory);
-    close(directory);
-  }
+  if (directory < 0) return;
+  fsync(directory);
+  close(directory);
+}
+
+}  // namespace
+
+Status write_whole_file(const std::string& path, const std::string& text) {
+  if (Status put = put_file(path, text, Durable::kNow); !put.ok()) return put;
+  sync_folder(path);
   return {};
 }
 
@@ -166,22 +183,55 @@ Result<SharedLesson> LessonBook::add(Lesson lesson, bool shadow) {
   const auto known = before->lessons.find(lesson.name);
   const bool is_first = known == before->lessons.end();
   lesson.version = is_first ? 1 : known->second.versions.rbegin()->first + 1;
-  const std::string name = lesson.name;
-  const std::int32_t version = lesson.version;
-  const std::string path =
-      (fs::path(folder_) / (name + ".v" + std::to_string(version) + std::string(kEnding))).string();
+  const std::string path = version_path(lesson);
   if (fs::exists(path))
     return Error{ErrorCode::kIo, "'" + path + "' is there already, and its content is not used.", "lessons"};
-  // The pointers first where the new version is not to be the active one: the highest version is active by default.
+  const std::string text = lesson_text(lesson);
+  Result<Lesson> whole = lesson_from_text(text);  // what answers is what the file says
+  if (!whole.ok()) return whole.error();
   const bool as_shadow = shadow && !is_first;
+  const std::optional<std::int32_t> active = is_first ? std::nullopt : std::optional(known->second.active);
+  if (Status written = write_version(lesson, text, as_shadow, active); !written.ok()) return written.error();
+  auto shelved = std::make_shared<ShelvedLesson>();
+  shelved->sha256 = sha256_hex(text);
+  shelved->path = path;
+  shelved->lesson = std::move(whole).value();
+  const auto after = std::make_shared<LessonShelf>(*before);
+  LessonVersions& versions = after->lessons[lesson.name];
+  versions.versions.emplace(lesson.version, shelved);
   if (as_shadow) {
-    if (Status pinned = write_pointer(name, ".active", known->second.active); !pinned.ok()) return pinned.error();
+    versions.shadow = lesson.version;
+  } else {
+    versions.active = lesson.version;
   }
-  if (Status written = write_whole_file(path, lesson_text(lesson)); !written.ok()) return written.error();
-  if (Status pointed = write_pointer(name, as_shadow ? ".shadow" : ".active", version); !pointed.ok())
-    return pointed.error();
-  if (Status again = read(); !again.ok()) return again.error();
-  return shelf()->lessons.at(name).versions.at(version);
+  const std::lock_guard<std::mutex> now(mutex_);
+  shelf_ = after;
+  return SharedLesson(shelved);
+}
+
+std::string LessonBook::version_path(const Lesson& lesson) const {
+  const std::string file = lesson.name + ".v" + std::to_string(lesson.version) + std::string(kEnding);
+  return (fs::path(folder_) / file).string();
+}
+
+// Where the version before is active and the highest, a pointer that is lost, old or empty after a crash means that one
+// or the new one, whichever is there: then the folder is made durable once, for both files. Else each step is durable
+// before the next, and of a shadow the active version is pinned first, since the highest is active by default.
+Status LessonBook::write_version(const Lesson& lesson, const std::string& text, bool as_shadow,
+                                 std::optional<std::int32_t> active) {
+  const std::string path = version_path(lesson);
+  const std::string pointer = (fs::path(folder_) / (lesson.name + (as_shadow ? ".shadow" : ".active"))).string();
+  const std::string number = std::to_string(lesson.version) + "\n";
+  const bool is_next = !as_shadow && (!active || *active == lesson.version - 1);
+  if (as_shadow) {
+    if (Status pinned = write_pointer(lesson.name, ".active", active); !pinned.ok()) return pinned;
+  }
+  Status written = is_next ? put_file(path, text, Durable::kNow) : write_whole_file(path, text);
+  if (!written.ok()) return written;
+  written = is_next ? put_file(pointer, number, Durable::kWithTheFolder) : write_whole_file(pointer, number);
+  if (!written.ok()) unlink(path.c_str());  // nobody was told of it, and its number is free again
+  if (is_next) sync_folder(path);
+  return written;
 }
 
 Status LessonBook::write_pointer(const std::string& name, const char* kind, std::optional<std::int32_t> version) {

@@ -46,8 +46,9 @@ class LessonBook {
 
   std::shared_ptr<const LessonShelf> shelf() const;
 
-  // Writes the lesson as the next version of its name: active, or the shadow. Durable when it returns. Its version is
-  // set here. Errors: kInvalidArgument (another model's), kIo.
+  // Writes the lesson as the next version of its name: active, or the shadow. Durable when it returns; the folder's
+  // other files are not read again. Its version is set here. Errors: kInvalidArgument (another model's, or one whose
+  // file could not be read again: lesson_from_text()), kIo, and then everything is as it was.
   Result<SharedLesson> add(Lesson lesson, bool shadow);
   // Errors: kNotFound with field "name" or "version", kIo.
   Status activate(const std::string& name, std::int32_t version);
@@ -61,6 +62,9 @@ class LessonBook {
   LessonBook(std::string folder, std::string model_sha256)
       : folder_(std::move(folder)), model_sha256_(std::move(model_sha256)) {}
   Status read();
+  std::string version_path(const Lesson& lesson) const;
+  Status write_version(const Lesson& lesson, const std::string& text, bool as_shadow,
+                       std::optional<std::int32_t> active);
   Status write_pointer(const std::string& name, const char* kind, std::optional<std::int32_t> version);
 
   const std::string folder_;

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 
+#include "service/testing/full_disk.h"
 #include "service/testing/lessons.h"
 
 namespace assay::service {
@@ -81,6 +83,66 @@ TEST_F(LessonBookTest, NamesWhatIsNotThere) {
   ASSERT_TRUE(book->add(testing::small_lesson(), false).ok());
   EXPECT_EQ(book->activate("refunds", 7).error().field, "version");
   EXPECT_EQ(book->set_shadow("refunds", 7).error().field, "version");
+}
+
+TEST_F(LessonBookTest, AVersionThatCannotBeWrittenIsToldAndItsNumberIsFree) {
+  const std::unique_ptr<LessonBook> book = open();
+  ASSERT_TRUE(book->add(testing::small_lesson(), false).ok());
+  {
+    const testing::FullDisk full;
+    const Result<SharedLesson> failed = book->add(testing::small_lesson(), false);
+    ASSERT_FALSE(failed.ok());
+    EXPECT_EQ(failed.error().code, ErrorCode::kIo);
+    EXPECT_NE(failed.error().message.find("refunds.v2.lesson.json"), std::string::npos) << failed.error().message;
+  }
+  // The version is written and its pointer is not: that leaves nothing of it either.
+  fs::remove(folder_ / "refunds.active");
+  fs::create_directory(folder_ / "refunds.active");
+  const Result<SharedLesson> failed = book->add(testing::small_lesson(), false);
+  ASSERT_FALSE(failed.ok());
+  EXPECT_NE(failed.error().message.find("refunds.active"), std::string::npos) << failed.error().message;
+  EXPECT_EQ(book->shelf()->lessons.at("refunds").versions.size(), 1u);
+  EXPECT_EQ(book->shelf()->lessons.at("refunds").active, 1);
+  fs::remove(folder_ / "refunds.active");
+  std::size_t files = 0;
+  for (const auto& entry : fs::directory_iterator(folder_)) files += entry.exists() ? 1 : 0;
+  EXPECT_EQ(files, 1u);
+  EXPECT_EQ(book->add(testing::small_lesson(), false).value()->lesson.version, 2);
+  EXPECT_EQ(open()->shelf()->lessons.at("refunds").active, 2);
+}
+
+TEST_F(LessonBookTest, ALessonThatCouldNotBeReadAgainIsNotWritten) {
+  const std::unique_ptr<LessonBook> book = open();
+  Lesson lesson = testing::small_lesson();
+  lesson.head->weights[1] = std::nanf("");
+  EXPECT_EQ(book->add(lesson, false).error().field, "head.weights.f32");
+  EXPECT_TRUE(fs::is_empty(folder_));
+}
+
+// Adding does not read the folder again, so it must come to the same.
+TEST_F(LessonBookTest, WhatItKnowsIsWhatLiesInTheFolder) {
+  const std::unique_ptr<LessonBook> book = open();
+  const auto told = [](const LessonBook& of) {
+    std::string out;
+    for (const auto& [name, lesson] : of.shelf()->lessons) {
+      out += name + " " + std::to_string(lesson.active) + " " + std::to_string(lesson.shadow.value_or(0)) + ":";
+      for (const auto& [version, shelved] : lesson.versions)
+        out += " " + std::to_string(version) + shelved->sha256 + shelved->path + lesson_text(shelved->lesson);
+    }
+    return out;
+  };
+  const std::vector<std::pair<std::string, bool>> steps = {{"refunds", false}, {"other", true},   {"refunds", true},
+                                                           {"refunds", false}, {"refunds", true}, {"other", false}};
+  for (const auto& [name, shadow] : steps) {
+    Lesson lesson = testing::small_lesson(name);
+    lesson.head->lambda = 0.1;
+    lesson.growth = Growth{.calibrated_at_version = 1, .labels = 49};
+    ASSERT_TRUE(book->add(lesson, shadow).ok());
+    EXPECT_EQ(told(*book), told(*open()));
+  }
+  ASSERT_TRUE(book->activate("refunds", 1).ok());
+  ASSERT_TRUE(book->add(testing::small_lesson(), false).ok());  // not behind the version that was active
+  EXPECT_EQ(told(*book), told(*open()));
 }
 
 TEST_F(LessonBookTest, AFolderThatCannotBeMadeIsAnError) {

@@ -139,6 +139,15 @@ Question question_of(const LessonQuestion& question) {
 
 namespace assay {
 
+bool is_lesson_name(std::string_view name) {
+  constexpr std::size_t kNameMax = 64;
+  if (name.empty() || name.size() > kNameMax || name.front() == '-' || name.front() == '_') return false;
+  for (const char c : name) {
+    if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_')) return false;
+  }
+  return true;
+}
+
 std::optional<LessonReference> lesson_reference(std::string_view text) {
   LessonReference out;
   const std::size_t mark = text.find('@');

@@ -30,12 +30,6 @@ struct Fault {
 
 [[noreturn]] void fail(const std::string& field, const std::string& message) { throw Fault{field, message}; }
 
-std::string bytes_of(const std::vector<float>& numbers) {
-  std::string bytes(numbers.size() * sizeof(float), '\0');
-  if (!bytes.empty()) std::memcpy(bytes.data(), numbers.data(), bytes.size());
-  return bytes;
-}
-
 // One member after another of an object, each with its place in the file for what is said about it.
 class Reader {
  public:
@@ -130,7 +124,8 @@ constexpr double kAnyNumber = 1e300;
 constexpr std::size_t kHorizonMax = 1'000'000;
 
 Json packed(const std::vector<float>& numbers) {
-  const std::string bytes = bytes_of(numbers);
+  std::string bytes(numbers.size() * sizeof(float), '\0');
+  if (!bytes.empty()) std::memcpy(bytes.data(), numbers.data(), bytes.size());
   return {{"f32", base64_text(bytes)}, {"sha256", sha256_hex(bytes)}};
 }
 
@@ -252,18 +247,21 @@ Threshold threshold_from(const Json& json, const std::string& path) {
 
 // --- head
 
+// A head without lambda is what earlier versions read, too.
 Json head_json(const LinearHead& head) {
-  return {{"method", head.method},
-          {"regularisation", head.regularisation},
-          {"cues", head.cues},
-          {"width", head.width},
-          {"normalised", head.normalised},
-          {"options", head.options},
-          {"prior_weight", head.prior_weight},
-          {"mean", packed(head.mean)},
-          {"scale", packed(head.scale)},
-          {"weights", packed(head.weights)},
-          {"bias", packed(head.bias)}};
+  Json json = {{"method", head.method},
+               {"regularisation", head.regularisation},
+               {"cues", head.cues},
+               {"width", head.width},
+               {"normalised", head.normalised},
+               {"options", head.options},
+               {"prior_weight", head.prior_weight},
+               {"mean", packed(head.mean)},
+               {"scale", packed(head.scale)},
+               {"weights", packed(head.weights)},
+               {"bias", packed(head.bias)}};
+  if (head.lambda > 0) json.update({{"lambda", head.lambda}, {"sharpness", head.sharpness}});
+  return json;
 }
 
 LinearHead head_from(const Json& json, const std::string& path, const LessonQuestion& question) {
@@ -291,6 +289,10 @@ LinearHead head_from(const Json& json, const std::string& path, const LessonQues
   if (!normalised.is_boolean()) fail(reader.at("normalised"), "must be true or false");
   head.normalised = normalised.get<bool>();
   head.prior_weight = reader.number("prior_weight", 0, 1);
+  if (const Json* lambda = reader.find("lambda")) {
+    head.lambda = Reader::number_of(*lambda, reader.at("lambda"), 0, kAnyNumber);
+    head.sharpness = reader.number("sharpness", 1e-300, kAnyNumber);
+  }
   head.mean = reader.floats("mean", head.width);
   head.scale = reader.floats("scale", head.width);
   head.weights = reader.floats("weights", head.width * head.options.size());
@@ -300,6 +302,14 @@ LinearHead head_from(const Json& json, const std::string& path, const LessonQues
 }
 
 // --- the whole
+
+Growth growth_from(const Json& json) {
+  Reader reader(json, "growth");
+  Growth out{.calibrated_at_version = static_cast<std::int32_t>(reader.count("calibrated_at_version")),
+             .labels = reader.count("labels")};
+  reader.end();
+  return out;
+}
 
 Lesson lesson_from(const Json& json) {
   Reader reader(json, "");
@@ -340,20 +350,12 @@ Lesson lesson_from(const Json& json) {
   out.accuracy = reader.number("accuracy", -1, 1);
   out.mean_confidence = reader.number("mean_confidence", -1, 1);
   out.note = reader.text("note");
+  if (const Json* growth = reader.find("growth")) out.growth = growth_from(*growth);
   reader.end();
   return out;
 }
 
 }  // namespace
-
-bool is_lesson_name(std::string_view name) {
-  constexpr std::size_t kNameMax = 64;
-  if (name.empty() || name.size() > kNameMax || name.front() == '-' || name.front() == '_') return false;
-  for (const char c : name) {
-    if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_')) return false;
-  }
-  return true;
-}
 
 std::string lesson_text(const Lesson& lesson) {
   Json calibrations = Json::array();
@@ -362,22 +364,25 @@ std::string lesson_text(const Lesson& lesson) {
   for (const Threshold& threshold : lesson.thresholds) thresholds.push_back(threshold_json(threshold));
   Json by_option = Json::object();
   for (const auto& [option, count] : lesson.labels_by_option) by_option[option] = count;
-  const Json json = {{"format", kFormat},
-                     {"name", lesson.name},
-                     {"version", lesson.version},
-                     {"created", lesson.created},
-                     {"note", lesson.note},
-                     {"model", {{"id", lesson.model_id}, {"sha256", lesson.model_sha256}}},
-                     {"layout", lesson.layout},
-                     {"labels", {{"all", lesson.labels}, {"by_option", by_option}}},
-                     {"accuracy_zero_shot", lesson.accuracy_zero_shot},
-                     {"accuracy", lesson.accuracy},
-                     {"mean_confidence", lesson.mean_confidence},
-                     {"fallback", lesson.fallback ? Json(*lesson.fallback) : Json()},
-                     {"thresholds", thresholds},
-                     {"calibrations", calibrations},
-                     {"question", lesson.question ? question_json(*lesson.question) : Json()},
-                     {"head", lesson.head ? head_json(*lesson.head) : Json()}};
+  Json json = {{"format", kFormat},
+               {"name", lesson.name},
+               {"version", lesson.version},
+               {"created", lesson.created},
+               {"note", lesson.note},
+               {"model", {{"id", lesson.model_id}, {"sha256", lesson.model_sha256}}},
+               {"layout", lesson.layout},
+               {"labels", {{"all", lesson.labels}, {"by_option", by_option}}},
+               {"accuracy_zero_shot", lesson.accuracy_zero_shot},
+               {"accuracy", lesson.accuracy},
+               {"mean_confidence", lesson.mean_confidence},
+               {"fallback", lesson.fallback ? Json(*lesson.fallback) : Json()},
+               {"thresholds", thresholds},
+               {"calibrations", calibrations},
+               {"question", lesson.question ? question_json(*lesson.question) : Json()},
+               {"head", lesson.head ? head_json(*lesson.head) : Json()}};
+  if (lesson.growth)
+    json["growth"] = {{"calibrated_at_version", lesson.growth->calibrated_at_version},
+                      {"labels", lesson.growth->labels}};
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -34,6 +34,20 @@ TEST(LessonFileFields, KeepsSlopeShiftAndHorizon) {
   EXPECT_EQ(read.thresholds.at(0).horizon, 400U);
 }
 
+TEST(LessonFileFields, KeepsWhatALabelMoreNeeds) {
+  Lesson lesson = service::testing::small_lesson();
+  EXPECT_EQ(lesson_text(lesson).find("lambda"), std::string::npos);
+  EXPECT_EQ(lesson_text(lesson).find("growth"), std::string::npos);
+  lesson.head->lambda = 1.0 / 3;
+  lesson.head->sharpness = 0.1;
+  lesson.growth = Growth{.calibrated_at_version = 4, .labels = 770};
+  const Lesson read = again(lesson);
+  EXPECT_EQ(read.head->lambda, 1.0 / 3);
+  EXPECT_EQ(read.head->sharpness, 0.1);
+  EXPECT_EQ(read.growth->calibrated_at_version, 4);
+  EXPECT_EQ(read.growth->labels, 770U);
+}
+
 TEST(LessonFileFields, RefusesWhatTheyCannotBe) {
   Lesson lesson = service::testing::small_lesson();
   lesson.calibrations.at(0).slope = -1;
@@ -41,6 +55,13 @@ TEST(LessonFileFields, RefusesWhatTheyCannotBe) {
   lesson = service::testing::small_lesson();
   lesson.thresholds.at(0).horizon = 1000001;
   EXPECT_EQ(lesson_from_text(lesson_text(lesson)).error().field, "thresholds[0].horizon");
+  lesson = service::testing::small_lesson();
+  lesson.head->lambda = 1;
+  lesson.head->sharpness = 0;
+  EXPECT_EQ(lesson_from_text(lesson_text(lesson)).error().field, "head.sharpness");
+  lesson = service::testing::small_lesson();
+  lesson.growth = Growth{.calibrated_at_version = -1, .labels = 1};
+  EXPECT_EQ(lesson_from_text(lesson_text(lesson)).error().field, "growth.calibrated_at_version");
 }
 
 }  // namespace

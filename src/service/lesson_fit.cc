@@ -1,21 +1,17 @@
 // LessonOffice::fit(): from what people said of decisions to the next version.
-#include <algorithm>
 #include <chrono>
 #include <ctime>
-#include <fstream>
-#include <unordered_map>
 #include <utility>
 
-#include "base/sha256.h"
 #include "service/kept_states.h"
+#include "service/label_adding.h"
 #include "service/lesson_choice.h"
 #include "service/lesson_office.h"
+#include "service/lesson_rows.h"
 #include "service/lesson_views.h"
 
 namespace assay::service {
 namespace {
-
-constexpr std::size_t kPageRows = 1000;
 
 std::string time_text() {
   const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
@@ -27,152 +23,41 @@ std::string time_text() {
 
 Value count_value(std::size_t count) { return Value(Value::Integer{std::to_string(count)}); }
 
-// Pages until there are no more.
-Status each_answer(store::DecisionStore& store, const store::AnswerFilter& filter,
-                   const std::function<void(const store::AnswerRow& row)>& take) {
-  std::optional<std::int64_t> after;
-  while (true) {
-    const Result<std::vector<store::AnswerRow>> page = store.answers(filter, after, kPageRows);
-    if (!page.ok()) return page.error();
-    for (const store::AnswerRow& row : *page) take(row);
-    if (page->size() < kPageRows) return {};
-    after = page->back().place;
-  }
+// What the active version promises; one that labels were added to, what the version promised whose fit it grew from.
+const std::vector<Threshold>& promised(const LessonVersions& known) {
+  const Lesson& active = known.active_lesson()->lesson;
+  if (!active.growth) return active.thresholds;
+  const auto fitted = known.versions.find(active.growth->calibrated_at_version);
+  const bool is_it = fitted != known.versions.end() && fitted->second->lesson.head && active.head &&
+                     same_fit(*fitted->second->lesson.head, *active.head);
+  return is_it ? fitted->second->lesson.thresholds : active.thresholds;
 }
 
-std::optional<std::size_t> place_of(const Question& question, const std::string& id) {
-  for (std::size_t i = 0; i < question.options.size(); i++) {
-    if (question.options[i].id == id) return i;
-  }
-  return std::nullopt;
-}
-
-// Labelled rows by their state: of two words on one the later counts, and feedback is later than what a lesson began
-// with.
-class RowsByState {
- public:
-  void put(LabelledQuestion row) {
-    const auto [at, is_new] = places_.try_emplace(row.state_sha256, rows_.size());
-    if (is_new) {
-      rows_.push_back(std::move(row));
-    } else {
-      rows_[at->second] = std::move(row);
-    }
-  }
-  std::vector<LabelledQuestion> take() { return std::move(rows_); }
-
- private:
-  std::vector<LabelledQuestion> rows_;
-  std::unordered_map<std::string, std::size_t> places_;
-};
-
-// What a question is called in the store when its options come in this order; nothing: it has others. The question's
-// words need not be kept there.
-std::optional<std::string> stored_fingerprint(const Question& question, const std::vector<Option>& order) {
-  std::vector<Option> options;
-  for (const Option& option : order) {
-    const std::optional<std::size_t> place = place_of(question, option.id);
-    if (!place) return std::nullopt;
-    options.push_back(question.options[*place]);
-  }
-  if (options.size() != question.options.size()) return std::nullopt;
-  return store::question_fingerprint(question.text, question.type, options);
-}
-
-// A row of feedback, and whether it can be learnt from.
-std::optional<LabelledQuestion> row_of(const store::AnswerRow& kept, const Question& question,
-                                       const std::function<Result<Value>(const std::string&)>& parse_json) {
-  if (!kept.answer.label) return std::nullopt;
-  const std::optional<std::size_t> place = place_of(question, kept.answer.options[kept.answer.label->option].id);
-  if (!place) return std::nullopt;
-  LabelledQuestion out{.state = Value(),
-                       .question = question,
-                       .expected = *place,
-                       .where = "decision " + kept.decision_id,
-                       .decision_id = kept.decision_id,
-                       .state_sha256 = kept.state_sha256};
-  if (kept.state.empty()) return out;
-  Result<Value> state = parse_json(kept.state);
-  if (!state.ok()) return std::nullopt;
-  out.state = std::move(state).value();
-  return out;
-}
-
-}  // namespace
-
-Result<LessonOffice::LabelledRows> LessonOffice::labelled_rows(const Lesson& lesson,
-                                                               const std::vector<std::string>& cues,
-                                                               const HiddenStates& kept_states) const {
-  const Question question = question_of(*lesson.question);
-  LabelledRows out;
-  RowsByState rows;
-  const std::string path = lesson_rows_path(book_->folder(), lesson.name);
-  std::ifstream file(path, std::ios::binary);
-  std::size_t number = 0;
-  for (std::string line; std::getline(file, line);) {
-    const std::string where = "'" + path + "', line " + std::to_string(++number);
-    const Result<Value> value = options_.parse_json(line);
-    const Value* const state = value.ok() ? value->find("state") : nullptr;
-    const Value* const expected = value.ok() ? value->find("expected") : nullptr;
-    if (state == nullptr || expected == nullptr || expected->string() == nullptr)
-      return invalid_argument("name", where + " is no labelled row.");
-    const std::optional<std::size_t> place = place_of(question, *expected->string());
-    if (!place) return invalid_argument("name", where + ": \"" + *expected->string() + "\" is no option.");
-    rows.put({.state = *state,
-              .question = question,
-              .expected = *place,
-              .where = where,
-              .decision_id = {},
-              .state_sha256 = sha256_hex(to_json_text(*state))});
-  }
-  const Result<std::vector<store::QuestionCount>> asked = store_->questions();
-  if (!asked.ok()) return asked.error();
-  for (const store::QuestionCount& kept : *asked) {
-    // The same options in another order are the same question to a lesson, and another to the store.
-    if (kept.labelled == 0 || stored_fingerprint(question, kept.options) != kept.fingerprint) continue;
-    const store::AnswerFilter filter{.fingerprint = kept.fingerprint, .labelled_only = true};
-    const auto take = [&](const store::AnswerRow& answer) {
-      std::optional<LabelledQuestion> row = row_of(answer, question, options_.parse_json);
-      const bool is_known =
-          row && (!row->state.is_null() || (!cues.empty() && kept_states.find(question, cues, row->state_sha256)));
-      if (is_known) {
-        rows.put(std::move(*row));
-      } else {
-        out.left_out++;
-      }
-    };
-    if (Status read = each_answer(*store_, filter, take); !read.ok()) return read.error();
-  }
-  out.rows = rows.take();
-  out.without_text = static_cast<std::size_t>(
-      std::count_if(out.rows.begin(), out.rows.end(), [](const LabelledQuestion& row) { return row.state.is_null(); }));
-  return out;
-}
-
-namespace {
-
-// What the fit is to promise: what is asked for, else what the version before promised.
-LearnOptions learn_options(const Lesson& lesson, const FitOptions& options) {
+// What the fit is to promise: what is asked for, else what was promised before.
+LearnOptions learn_options(const LessonVersions& known, const FitOptions& options) {
+  const Lesson& lesson = known.active_lesson()->lesson;
+  const std::vector<Threshold>& thresholds = promised(known);
   LearnOptions learn{.name = lesson.name,
                      .created = time_text(),
                      .risk = options.risk,
                      .level = options.level,
                      .fallback = lesson.fallback,
                      .layout = layout_from_name(lesson.layout).value_or(Layout::kAuto)};
-  if (!learn.risk && !lesson.thresholds.empty()) {
-    learn.risk = lesson.thresholds.front().risk;
-    learn.risk_by_option = !lesson.thresholds.front().option.empty();
-    learn.risk_horizon = lesson.thresholds.front().horizon;
-    if (!learn.risk_by_option) learn.level = lesson.thresholds.front().level;
+  if (!learn.risk && !thresholds.empty()) {
+    learn.risk = thresholds.front().risk;
+    learn.risk_by_option = !thresholds.front().option.empty();
+    learn.risk_horizon = thresholds.front().horizon;
+    if (!learn.risk_by_option) learn.level = thresholds.front().level;
   }
   return learn;
 }
 
 // How the head is looked for. Without all texts what was kept is all that there is: the hidden states behind the active
 // version's cues.
-TeachOptions teach_options(const Lesson& lesson, const FitOptions& options, bool has_all_texts) {
+TeachOptions teach_options(const LessonVersions& known, const FitOptions& options, bool has_all_texts) {
+  const Lesson& lesson = known.active_lesson()->lesson;
   TeachOptions teach{
-      .learn = learn_options(lesson, options), .method = options.method, .zero_shot_rows = 0, .learning_curve = false};
+      .learn = learn_options(known, options), .method = options.method, .zero_shot_rows = 0, .learning_curve = false};
   // A version with a part of the zero-shot readout is asked again whether it is worth one.
   if (has_all_texts && lesson.head && lesson.head->prior_weight > 0)
     teach.zero_shot_rows = TeachOptions{}.zero_shot_rows;
@@ -196,31 +81,100 @@ Error too_few(const Lesson& lesson, std::size_t rows) {
 
 }  // namespace
 
-Result<LessonOffice::Learnt> LessonOffice::learn(const Lesson& lesson, const FitOptions& options) {
+LearningFrom LessonOffice::learning_from(KeptStates& kept, const std::string& rows_path) {
+  return {.rows = {.rows_path = rows_path, .store = *store_, .parse_json = options_.parse_json},
+          .decider = decider_.inner(),
+          .kept = kept,
+          .keeps_states = keeps_states_};
+}
+
+Result<Lesson> LessonOffice::learn(const LessonVersions& known, const FitOptions& options, FitRows& counts) {
+  const Lesson& lesson = known.active_lesson()->lesson;
   const bool is_headless = options.method == "calibrate" || (options.method == "auto" && !lesson.head);
   if (options.method == "update" && !lesson.head)
     return invalid_argument("method", "Lesson \"" + lesson.name + "\" has no head that could be updated.");
   const std::vector<std::string> cues = lesson.head && !is_headless ? lesson.head->cues : std::vector<std::string>();
   KeptStates kept(*store_, bits_, lesson.name);
-  const Result<LabelledRows> rows = labelled_rows(lesson, cues, kept);
+  const std::string rows_path = lesson_rows_path(book_->folder(), lesson.name);
+  const Result<LabelledRows> rows =
+      labelled_rows(learning_from(kept, rows_path).rows, question_of(*lesson.question), cues, kept);
   if (!rows.ok()) return rows.error();
   if (rows->rows.size() < lesson.labels) return too_few(lesson, rows->rows.size());
+  counts.left_out = rows->left_out;
   if (is_headless) {
-    Result<LearnReport> report = learn_calibration(decider_.inner(), rows->rows, learn_options(lesson, options));
+    Result<LearnReport> report = learn_calibration(decider_.inner(), rows->rows, learn_options(known, options));
     if (!report.ok()) return report.error();
-    return Learnt{.lesson = std::move(report->lesson), .left_out = rows->left_out};
+    return std::move(report->lesson);
   }
-  TeachOptions teach = teach_options(lesson, options, rows->without_text == 0);
+  TeachOptions teach = teach_options(known, options, rows->without_text == 0);
   if (keeps_states_) teach.hidden_states = &kept;
   Result<TeachReport> report = learn_lesson(decider_.inner(), question_of(*lesson.question), rows->rows, teach);
   if (!report.ok()) return report.error();
   if (keeps_states_) kept.end();
-  states_read_ += report->states_read;
-  states_kept_ += report->states_kept;
-  return Learnt{.lesson = std::move(report->learn.lesson),
-                .read = report->states_read,
-                .kept = report->states_kept,
-                .left_out = rows->left_out};
+  counts.read = report->states_read;
+  counts.kept = report->states_kept;
+  return std::move(report->learn.lesson);
+}
+
+Value LessonOffice::fit_view(const ShelvedLesson& lesson, const char* method, const FitRows& rows) {
+  states_read_ += rows.read;
+  states_kept_ += rows.kept;
+  Value::Object view = *version_view(lesson).object();
+  view.emplace_back("method", Value(method));
+  view.emplace_back("rows_read", count_value(rows.read));
+  view.emplace_back("rows_kept", count_value(rows.kept));
+  view.emplace_back("rows_left_out", count_value(rows.left_out));
+  return Value(std::move(view));
+}
+
+Result<Value> LessonOffice::fit_whole(const LessonVersions& known, const FitOptions& options) {
+  FitRows rows;
+  Result<Lesson> learnt = learn(known, options, rows);
+  if (!learnt.ok()) return learnt.error();
+  const Result<SharedLesson> added = book_->add(std::move(learnt).value(), options.shadow);
+  if (!added.ok()) return added.error();
+  return fit_view(**added, options.method.c_str(), rows);
+}
+
+Result<std::optional<Value>> LessonOffice::add_labels(const LessonVersions& known, const FitOptions& options) {
+  const ShelvedLesson& active = *known.active_lesson();
+  const Lesson& lesson = active.lesson;
+  KeptStates kept(*store_, bits_, lesson.name);
+  const std::string rows_path = lesson_rows_path(book_->folder(), lesson.name);
+  const LearningFrom from = learning_from(kept, rows_path);
+  FitRows rows;
+  // 1. The teacher that was kept, brought up to what is labelled now; else one of all rows.
+  std::unique_ptr<KeptTeacher> teacher = teachers_.take(lesson.name);
+  if (teacher && teacher->continues(lesson)) {
+    const Result<bool> taken = take_new_labels(from, lesson, *teacher, rows);
+    if (!taken.ok()) return taken.error();
+    if (!*taken) teacher.reset();
+  } else {
+    teacher.reset();
+  }
+  if (!teacher) {
+    Result<std::unique_ptr<KeptTeacher>> opened = open_teacher(from, lesson, rows);
+    if (!opened.ok()) return opened.error();
+    teacher = std::move(opened).value();
+  }
+  if (!teacher) return std::optional<Value>();
+  const std::size_t labels = teacher->rows.size();
+  if (labels < lesson.labels) return too_few(lesson, labels);
+  if (whole_fit_is_due(lesson, labels)) return std::optional<Value>();
+  rows.left_out = teacher->left_out;
+  // 2. The version, unless it is there.
+  const SharedLesson last = options.shadow && known.shadow ? known.versions.at(*known.shadow) : known.active_lesson();
+  SharedLesson made = last;
+  if (teacher->written != last->sha256) {
+    const Result<SharedLesson> added = book_->add(grown_lesson(active, *teacher, time_text()), options.shadow);
+    if (!added.ok()) return added.error();
+    made = *added;
+    teacher->written = made->sha256;
+  }
+  teachers_.put(lesson.name, std::move(teacher));
+  Value::Object view = *fit_view(*made, "add", rows).object();
+  view.emplace_back("rows_added", count_value(labels - lesson.labels));
+  return std::optional<Value>(Value(std::move(view)));
 }
 
 Result<Value> LessonOffice::fit(const std::string& name, const FitOptions& options) {
@@ -240,15 +194,18 @@ Result<Value> LessonOffice::fit(const std::string& name, const FitOptions& optio
   const Lesson& active = known->active_lesson()->lesson;
   if (!active.question)
     return invalid_argument("name", "Lesson \"" + name + "\" is for no single question; fit it with assay calibrate.");
-  Result<Learnt> learnt = learn(active, options);
-  if (!learnt.ok()) return learnt.error();
-  const Result<SharedLesson> added = book_->add(std::move(learnt->lesson), options.shadow);
-  if (!added.ok()) return added.error();
-  Value::Object view = *version_view(**added).object();
-  view.emplace_back("rows_read", count_value(learnt->read));
-  view.emplace_back("rows_kept", count_value(learnt->kept));
-  view.emplace_back("rows_left_out", count_value(learnt->left_out));
-  return Value(std::move(view));
+  FitOptions whole = options;
+  if (options.method == "add") {
+    if (options.risk)
+      return invalid_argument("risk", "A risk is vouched for by a whole fit; ask for it with \"method\": \"update\".");
+    if (Status can = check_adding(active, options.without_thresholds); !can.ok()) return can.error();
+    Result<std::optional<Value>> added = add_labels(*known, options);
+    if (!added.ok()) return added.error();
+    if (added->has_value()) return std::move(**added);
+    whole.method = "update";
+  }
+  static_cast<void>(teachers_.take(name));  // what it continues is no longer the last whole fit
+  return fit_whole(*known, whole);
 }
 
 }  // namespace assay::service

@@ -11,6 +11,10 @@
 namespace assay::service {
 namespace {
 
+// Of labels that are added one by one, in memory.
+constexpr std::size_t kTeachersMax = 8;
+constexpr std::size_t kTeacherBytesMax = std::size_t{256} << 20;
+
 bool may_keep_states(const LessonOptions& options) {
   using Keep = LessonOptions::Keep;
   return (options.keep == Keep::kStates || options.keep == Keep::kTexts) && options.hidden_states_bytes_max > 0;
@@ -38,6 +42,7 @@ LessonOffice::LessonOffice(std::unique_ptr<Decider> inner, std::unique_ptr<Lesso
       keeps_states_(store_ && may_keep_states(options_)),
       bits_(book_->model_sha256() + "\n" + inner->report().bits_sha256),
       watch_(options_.false_alarm_rate),
+      teachers_(kTeachersMax, kTeacherBytesMax),
       decider_(std::move(inner), *book_, [this](const DecidedRequest& decided) { watch(decided); }),
       shadows_(decider_, [this](const ShadowTask& task, const Answer& answer) { take_shadow_answer(task, answer); }) {
   if (store_) take_up_counts();

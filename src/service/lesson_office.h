@@ -6,12 +6,14 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "assay/lesson_desk.h"
 #include "assay/teaching.h"
+#include "service/label_adding.h"
 #include "service/lesson_decider.h"
 #include "service/lesson_watch.h"
 #include "service/promotion.h"
@@ -62,21 +64,13 @@ class LessonOffice final : public LessonDesk {
   // REQUIRES: there is a shadow.
   Result<ShadowStanding> standing_of(const LessonVersions& lesson) const;
 
-  // What a fit learns from.
-  struct LabelledRows {
-    std::vector<LabelledQuestion> rows;
-    std::size_t without_text = 0;  // of them: hidden states are all that there is
-    std::size_t left_out = 0;      // decisions of which there is neither
-  };
-  // Rows of the lesson's question that somebody has labelled, and those that `assay teach` left in the folder. Where a
-  // state's text is not kept, its hidden states behind these cues must be.
-  Result<LabelledRows> labelled_rows(const Lesson& lesson, const std::vector<std::string>& cues,
-                                     const HiddenStates& kept) const;
-  struct Learnt {
-    Lesson lesson;
-    std::size_t read = 0, kept = 0, left_out = 0;
-  };
-  Result<Learnt> learn(const Lesson& lesson, const FitOptions& options);
+  // What fits learn from and where they read.
+  LearningFrom learning_from(KeptStates& kept, const std::string& rows_path);
+  Result<Value> fit_whole(const LessonVersions& known, const FitOptions& options);
+  Result<Lesson> learn(const LessonVersions& known, const FitOptions& options, FitRows& rows);
+  // Nothing: a whole fit is due.
+  Result<std::optional<Value>> add_labels(const LessonVersions& known, const FitOptions& options);
+  Value fit_view(const ShelvedLesson& lesson, const char* method, const FitRows& rows);
 
   const LessonOptions options_;
   const std::unique_ptr<LessonBook> book_;
@@ -86,6 +80,7 @@ class LessonOffice final : public LessonDesk {
   LessonWatch watch_;
   std::mutex recording_;  // held while an answer is counted and left with the store, so that notes are never older
   std::mutex fitting_;    // held while a fit runs
+  KeptTeachers teachers_;
   std::atomic<std::uint64_t> states_read_{0};
   std::atomic<std::uint64_t> states_kept_{0};
   LessonDecider decider_;

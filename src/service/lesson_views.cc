@@ -49,19 +49,22 @@ Value::Object version_members(const ShelvedLesson& shelved) {
   const Lesson& lesson = shelved.lesson;
   Value::Array thresholds;
   for (const Threshold& threshold : lesson.thresholds) thresholds.push_back(threshold_view(threshold));
-  return {{"name", Value(lesson.name)},
-          {"version", count_value(static_cast<std::uint64_t>(lesson.version))},
-          {"sha256", Value(shelved.sha256)},
-          {"created", Value(lesson.created)},
-          {"taught", Value(lesson.head.has_value())},
-          {"question", text_or_null(lesson.question ? lesson.question->text : "")},
-          {"labels", count_value(lesson.labels)},
-          {"accuracy", measured(lesson.accuracy)},
-          {"accuracy_zero_shot", measured(lesson.accuracy_zero_shot)},
-          {"thresholds", Value(std::move(thresholds))},
-          {"fallback", text_or_null(lesson.fallback.value_or(""))},
-          {"note", Value(lesson.note)},
-          {"problem", text_or_null(shelved.problem)}};
+  return {
+      {"name", Value(lesson.name)},
+      {"version", count_value(static_cast<std::uint64_t>(lesson.version))},
+      {"sha256", Value(shelved.sha256)},
+      {"created", Value(lesson.created)},
+      {"taught", Value(lesson.head.has_value())},
+      {"question", text_or_null(lesson.question ? lesson.question->text : "")},
+      {"labels", count_value(lesson.labels)},
+      {"calibrated_at_version",
+       count_value(static_cast<std::uint64_t>(lesson.growth ? lesson.growth->calibrated_at_version : lesson.version))},
+      {"accuracy", measured(lesson.accuracy)},
+      {"accuracy_zero_shot", measured(lesson.accuracy_zero_shot)},
+      {"thresholds", Value(std::move(thresholds))},
+      {"fallback", text_or_null(lesson.fallback.value_or(""))},
+      {"note", Value(lesson.note)},
+      {"problem", text_or_null(shelved.problem)}};
 }
 
 }  // namespace

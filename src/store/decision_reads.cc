@@ -138,6 +138,23 @@ Result<std::vector<AnswerRow>> answer_rows(Database& database, const AnswerFilte
   }
 }
 
+Result<std::vector<LabelMark>> label_marks(Database& database, std::int64_t after, std::size_t marks_max) {
+  Query query(database,
+              "SELECT f.answer, f.place, q.fingerprint FROM feedback f CROSS JOIN answer a ON a.n = f.answer "
+              "JOIN question q ON q.n = a.question WHERE f.answer > ?1 ORDER BY f.answer LIMIT ?2");
+  query.bind_integer(1, after).bind_integer(2, static_cast<std::int64_t>(marks_max));
+  std::vector<LabelMark> out;
+  for (;;) {
+    const Result<bool> row = query.next();
+    if (!row.ok()) return row.error();
+    if (!*row) return out;
+    if (query.integer(1) < 0) return damaged(database, "a label is no option");
+    out.push_back({.answer = query.integer(0),
+                   .option = static_cast<std::size_t>(query.integer(1)),
+                   .fingerprint = query.text(2)});
+  }
+}
+
 Result<std::vector<DecisionRecord>> decisions_after(Database& database, const DecisionPage& page) {
   static const std::string kSql = std::string("SELECT ") + kDecisionColumns +
                                   " FROM decision WHERE n > ?1 AND (?2 = 0 OR labelled = 1) ORDER BY n LIMIT ?3";

@@ -29,6 +29,16 @@ Result<std::optional<DecisionRecord>> find_decision(Database& database, const st
 Result<std::vector<AnswerRow>> answer_rows(Database& database, const AnswerFilter& filter,
                                            std::optional<std::int64_t> after, std::size_t rows_max);
 
+// That somebody has said what was right of an answer, and nothing else of it.
+struct LabelMark {
+  std::int64_t answer = 0;  // AnswerRow::place
+  std::size_t option = 0;   // its place in the answer's question
+  std::string fingerprint;  // of that question
+};
+// At most marks_max of all questions' labels, behind the answer `after`, in the order of the answers: what is cheap to
+// hold against what was read before.
+Result<std::vector<LabelMark>> label_marks(Database& database, std::int64_t after, std::size_t marks_max);
+
 // A page of decisions in the order of arrival.
 struct DecisionPage {
   std::int64_t after = 0;      // of the last one of the page before; 0: from the beginning

@@ -180,6 +180,12 @@ Result<std::vector<QuestionCount>> DecisionStore::questions() {
   return question_counts(*reads_);
 }
 
+Result<std::vector<LabelMark>> DecisionStore::label_marks(std::int64_t after, std::size_t marks_max) {
+  if (const Status settled = settle_waiting(); !settled.ok()) return settled.error();
+  const std::lock_guard<std::mutex> lock(reads_mutex_);
+  return store::label_marks(*reads_, after, marks_max);
+}
+
 namespace {
 
 // Pages until there are no more, or enough.

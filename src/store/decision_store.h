@@ -80,6 +80,7 @@ class DecisionStore {
   Result<std::vector<AnswerRow>> answers(const AnswerFilter& filter, std::optional<std::int64_t> after,
                                          std::size_t rows_max);
   Result<std::vector<QuestionCount>> questions();
+  Result<std::vector<LabelMark>> label_marks(std::int64_t after, std::size_t marks_max);
 
   // Each decision as one line of JSON without its end (decision_line.h), in the order of arrival. Ends early, without
   // an error, when `write` says false. A few are in memory at a time, and between them others may write.

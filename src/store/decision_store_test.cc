@@ -270,6 +270,33 @@ TEST_F(DecisionStoreTest, ReadsLabelledAnswersOfOneQuestionInPages) {
   EXPECT_EQ(questions->front().labelled_by_option, (std::vector<std::size_t>{3, 1}));
 }
 
+TEST_F(DecisionStoreTest, MarksTellWhatIsLabelledOfAllQuestions) {
+  DecisionStore& store = open();
+  for (int i = 0; i < 4; i++) {
+    DecisionRecord record = plain_record("d" + std::to_string(i));
+    if (i == 2) record.answers[0].question = "Something else?";
+    store.record(record);
+    if (i == 1) continue;
+    ASSERT_TRUE(store.add_feedback(says("d" + std::to_string(i), i == 0 ? "refund" : "info")).ok());
+  }
+  const auto told = [&store](std::int64_t after, std::size_t marks_max) {
+    std::string out;
+    const auto marks = store.label_marks(after, marks_max);
+    EXPECT_TRUE(marks.ok());
+    for (const LabelMark& mark : *marks) {
+      const AnswerRow row = store.answers({.fingerprint = mark.fingerprint}, mark.answer - 1, 1)->front();
+      out += row.decision_id + ":" + std::to_string(mark.option) + " ";
+    }
+    return out;
+  };
+  EXPECT_EQ(told(0, 10), "d0:0 d2:1 d3:1 ");
+  EXPECT_EQ(told(0, 2), "d0:0 d2:1 ");
+  EXPECT_EQ(told(store.label_marks(0, 2)->back().answer, 10), "d3:1 ");
+  ASSERT_TRUE(store.add_feedback(says("d0", "info")).ok());
+  ASSERT_TRUE(store.forget("d2").value());
+  EXPECT_EQ(told(0, 10), "d0:1 d3:1 ");
+}
+
 TEST_F(DecisionStoreTest, ManyThreadsAtOnce) {
   DecisionStore& store = open();
   std::vector<std::thread> threads;

@@ -249,6 +249,7 @@ Result<LinearHead> fit_head(std::span<const TeachingRow> rows, const std::vector
   for (const double bias : fitted->bias) head.bias.push_back(static_cast<float>(bias));
   head.options = all.options();
   head.prior_weight = prior_weight;
+  head.lambda = fitted->lambda;
   return head;
 }
 
@@ -257,6 +258,7 @@ double prior_weight_max(std::span<const TeachingRow> rows) { return has_few(RowS
 void sharpen(LinearHead& head, double factor) {
   for (float& weight : head.weights) weight = static_cast<float>(static_cast<double>(weight) * factor);
   for (float& bias : head.bias) bias = static_cast<float>(static_cast<double>(bias) * factor);
+  head.sharpness *= factor;
 }
 
 Result<HeadChoice> choose_head(std::span<const TeachingRow> rows, std::size_t option_count,

@@ -81,7 +81,7 @@ Result<LinearHead> fit_head(std::span<const TeachingRow> rows, const std::vector
 // The largest prior weight that is tried with so many rows: 0.25 with fewer than three to an option on average, else 1.
 double prior_weight_max(std::span<const TeachingRow> rows);
 
-// Multiplies the head's weights and biases.
+// Multiplies the head's weights and biases, and with them its sharpness.
 void sharpen(LinearHead& head, double factor);
 
 }  // namespace assay::teach

@@ -116,7 +116,7 @@ class HeadFitter::Impl {
     const Rows weights = solved.transpose();
     // trace(P S) over the numbers or over the rows: both count what lambda leaves.
     const double kept = static_cast<double>(std::min(n_, d_)) - scale.lambda * inverse_diagonal(factor).sum();
-    FittedHead out{flat(weights), {}, shrinkage, effective_width(scale, kept)};
+    FittedHead out{flat(weights), {}, shrinkage, effective_width(scale, kept), mu_ < kNoSpread ? 0 : scale.lambda};
     for (Index k = 0; k < k_; k++) {
       // The scores are of x less the common mean.
       const double own = weights.row(k).dot(means_.row(k)) / 2 + weights.row(k).dot(centre_);
@@ -136,7 +136,7 @@ class HeadFitter::Impl {
       solved = x_.transpose() * factor.solve(centred_targets());
     }
     const Rows weights = solved.transpose();
-    FittedHead out{flat(weights), {}, regularisation, 0};
+    FittedHead out{flat(weights), {}, regularisation, 0, 0};
     for (Index k = 0; k < k_; k++) out.bias.push_back(share(k) - weights.row(k).dot(centre_));
     return out;
   }

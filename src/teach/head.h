@@ -33,6 +33,7 @@ struct FittedHead {
   std::vector<double> bias;     // classes
   double regularisation = 0;    // as given, or what the formula gave
   double effective_width = 0;   // e, of kLda
+  double lambda = 0;            // n s mu / (1 - s), of kLda where a class has rows that differ; else 0
 };
 
 // Fits heads of several kinds to the same rows. What does not depend on the kind is computed once: the scatter

@@ -4,6 +4,7 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -55,6 +56,7 @@ class Inverse {
   }
 
   double trace() const { return trace_; }
+  std::size_t number_count() const { return static_cast<std::size_t>(inverse_.size() + z_.size()); }
 
   Vector times(const Vector& v) const {
     if (primal_) return inverse_.selfadjointView<Eigen::Lower>() * v;
@@ -111,48 +113,37 @@ class Inverse {
 
 class LdaTeacher::Impl {
  public:
-  Impl(std::vector<std::size_t> cues, bool normalise) : cues_(std::move(cues)) { how_.normalised = normalise; }
+  explicit Impl(std::vector<std::size_t> cues) : cues_(std::move(cues)) {}
 
-  Status open(std::span<const TeachingRow> rows, double shrinkage) {
+  Status open(std::span<const TeachingRow> rows, double shrinkage, bool normalise) {
     const RowSet set(rows);
-    options_ = set.options();
-    std::vector<float> x;
-    for (const TeachingRow& row : rows) append_numbers(row, x);
-    const std::size_t width = x.size() / rows.size();
-    how_ = standardisation(x, width, how_.normalised);
-    const std::vector<double> z = prepared(x, how_);
-    Rows all = Eigen::Map<const Rows>(z.data(), static_cast<Index>(rows.size()), static_cast<Index>(width));
-    centre_ = all.colwise().mean();
-    all.rowwise() -= centre_.transpose();
-    means_ = Rows::Zero(static_cast<Index>(options_.size()), all.cols());
-    counts_ = Vector::Zero(means_.rows());
-    for (Index i = 0; i < all.rows(); i++) {
-      const auto k = static_cast<Index>(set.classes()[static_cast<std::size_t>(i)]);
-      counts_(k) += 1;
-      means_.row(k) += all.row(i);
-    }
-    means_.array().colwise() /= counts_.array();
-    for (Index i = 0; i < all.rows(); i++)
-      all.row(i) -= means_.row(static_cast<Index>(set.classes()[static_cast<std::size_t>(i)]));
-    scatter_ = all.squaredNorm();
-    rows_ = rows.size();
-    rows_at_open_ = rows.size();
-    if (mu() < kNoSpread) {
-      return invalid_argument("rows", "no option has two labels that differ, so there is no spread to go by");
-    }
+    const std::vector<float> x = numbers_of(rows);
+    how_ = standardisation(x, x.size() / rows.size(), normalise);
+    const Rows residuals = take_rows(set, x);
+    if (mu() < kNoSpread) return no_spread();
     if (shrinkage == kLedoitWolf) {
-      shrinkage = std::clamp(set.fitter(cues_, how_.normalised).formula_shrinkage(), kShrinkageMin, 1 - kShrinkageMin);
+      shrinkage = std::clamp(set.fitter(cues_, normalise).formula_shrinkage(), kShrinkageMin, 1 - kShrinkageMin);
     }
     if (!(shrinkage > 0 && shrinkage < 1)) {
       return invalid_argument("regularisation", "the shrinkage of a head that learns must lie between 0 and 1");
     }
-    lambda_ = static_cast<double>(rows_) * mu() * shrinkage / (1 - shrinkage);
-    if (!inverse_.compute(all, lambda_)) {
-      return invalid_argument("regularisation", "regularisation is too small for these rows: the head has no solution");
+    return solve(residuals, static_cast<double>(rows_) * mu() * shrinkage / (1 - shrinkage));
+  }
+
+  Status open_like(std::span<const TeachingRow> rows, const LinearHead& before) {
+    if (Status whole = check_rows(rows, std::numeric_limits<std::size_t>::max()); !whole) return whole;
+    const RowSet set(rows);
+    const std::vector<float> x = numbers_of(rows);
+    if (x.size() != before.mean.size() * rows.size() || before.scale.size() != before.mean.size()) {
+      return invalid_argument("lambda", "the rows are of another width than the head before");
     }
-    solved_.resize(means_.rows(), means_.cols());
-    for (Index k = 0; k < means_.rows(); k++) solved_.row(k) = inverse_.times(means_.row(k).transpose()).transpose();
-    return {};
+    if (!(before.lambda > 0 && std::isfinite(before.lambda))) {
+      return invalid_argument("lambda", "lambda must be a finite number above 0");
+    }
+    how_ = {.mean = before.mean, .scale = before.scale, .normalised = before.normalised};
+    const Rows residuals = take_rows(set, x);
+    if (mu() < kNoSpread) return no_spread();
+    return solve(residuals, before.lambda);
   }
 
   Status add(const TeachingRow& row) {
@@ -192,6 +183,7 @@ class LdaTeacher::Impl {
     out.scale = how_.scale;
     out.normalised = how_.normalised;
     out.options = options_;
+    out.lambda = lambda_;
     const auto n = static_cast<double>(rows_);
     const double factor = n + lambda_ / mu();  // n / (1 - s)
     const double kept = static_cast<double>(means_.cols()) - lambda_ * inverse_.trace();
@@ -208,8 +200,53 @@ class LdaTeacher::Impl {
   std::size_t row_count() const { return rows_; }
   double shrinkage() const { return lambda_ / (lambda_ + static_cast<double>(rows_) * mu()); }
   bool refit_due() const { return 4 * (rows_ - rows_at_open_) >= rows_at_open_; }
+  std::size_t bytes() const {
+    return sizeof(double) * (inverse_.number_count() + static_cast<std::size_t>(means_.size() + solved_.size()));
+  }
 
  private:
+  std::vector<float> numbers_of(std::span<const TeachingRow> rows) const {
+    std::vector<float> x;
+    for (const TeachingRow& row : rows) append_numbers(row, x);
+    return x;
+  }
+
+  // Options, centre, means, counts and scatter, with how_ known. Gives each row less its class's mean.
+  Rows take_rows(const RowSet& set, const std::vector<float>& x) {
+    options_ = set.options();
+    rows_ = set.row_count();
+    rows_at_open_ = rows_;
+    const std::vector<double> z = prepared(x, how_);
+    Rows all = Eigen::Map<const Rows>(z.data(), static_cast<Index>(rows_), static_cast<Index>(how_.mean.size()));
+    const auto class_of = [&set](Index i) { return static_cast<Index>(set.classes()[static_cast<std::size_t>(i)]); };
+    centre_ = all.colwise().mean();
+    all.rowwise() -= centre_.transpose();
+    means_ = Rows::Zero(static_cast<Index>(options_.size()), all.cols());
+    counts_ = Vector::Zero(means_.rows());
+    for (Index i = 0; i < all.rows(); i++) {
+      counts_(class_of(i)) += 1;
+      means_.row(class_of(i)) += all.row(i);
+    }
+    means_.array().colwise() /= counts_.array();
+    for (Index i = 0; i < all.rows(); i++) all.row(i) -= means_.row(class_of(i));
+    scatter_ = all.squaredNorm();
+    return all;
+  }
+
+  static Error no_spread() {
+    return invalid_argument("rows", "no option has two labels that differ, so there is no spread to go by");
+  }
+
+  Status solve(const Rows& residuals, double lambda) {
+    lambda_ = lambda;
+    if (!inverse_.compute(residuals, lambda_)) {
+      return invalid_argument("regularisation", "regularisation is too small for these rows: the head has no solution");
+    }
+    solved_.resize(means_.rows(), means_.cols());
+    for (Index k = 0; k < means_.rows(); k++) solved_.row(k) = inverse_.times(means_.row(k).transpose()).transpose();
+    return {};
+  }
+
   double mu() const { return scatter_ / (static_cast<double>(rows_) * static_cast<double>(how_.mean.size())); }
 
   void append_numbers(const TeachingRow& row, std::vector<float>& x) const {
@@ -259,8 +296,15 @@ LdaTeacher::~LdaTeacher() = default;
 
 Result<std::unique_ptr<LdaTeacher>> LdaTeacher::open(std::span<const TeachingRow> rows, std::vector<std::size_t> cues,
                                                      double shrinkage, bool normalise) {
-  auto impl = std::make_unique<Impl>(std::move(cues), normalise);
-  if (Status status = impl->open(rows, shrinkage); !status) return status.error();
+  auto impl = std::make_unique<Impl>(std::move(cues));
+  if (Status status = impl->open(rows, shrinkage, normalise); !status) return status.error();
+  return std::unique_ptr<LdaTeacher>(new LdaTeacher(std::move(impl)));
+}
+
+Result<std::unique_ptr<LdaTeacher>> LdaTeacher::open_like(std::span<const TeachingRow> rows,
+                                                          std::vector<std::size_t> cues, const LinearHead& before) {
+  auto impl = std::make_unique<Impl>(std::move(cues));
+  if (Status status = impl->open_like(rows, before); !status) return status.error();
   return std::unique_ptr<LdaTeacher>(new LdaTeacher(std::move(impl)));
 }
 
@@ -269,5 +313,6 @@ LinearHead LdaTeacher::head() const { return impl_->head(); }
 std::size_t LdaTeacher::row_count() const { return impl_->row_count(); }
 double LdaTeacher::shrinkage() const { return impl_->shrinkage(); }
 bool LdaTeacher::refit_due() const { return impl_->refit_due(); }
+std::size_t LdaTeacher::bytes() const { return impl_->bytes(); }
 
 }  // namespace assay::teach

@@ -30,19 +30,25 @@ class LdaTeacher {
   // within any option: such a head is fitted anew with each label, which costs next to nothing.
   static Result<std::unique_ptr<LdaTeacher>> open(std::span<const TeachingRow> rows, std::vector<std::size_t> cues,
                                                   double shrinkage, bool normalise = true);
+  // The same with the standardisation and lambda of a head that was fitted before (LinearHead::lambda), to whatever
+  // rows: so head() continues that one. Errors as above, and kInvalidArgument for rows that choose_head() refuses, and
+  // (field "lambda") for a lambda that is no finite number above 0 or a head of another width than the rows'.
+  static Result<std::unique_ptr<LdaTeacher>> open_like(std::span<const TeachingRow> rows, std::vector<std::size_t> cues,
+                                                       const LinearHead& before);
   ~LdaTeacher();
   LdaTeacher(const LdaTeacher&) = delete;
   LdaTeacher& operator=(const LdaTeacher&) = delete;
 
   // Takes a row in; its option may be new. Errors: kInvalidArgument for numbers that do not fit or are not finite.
   Status add(const TeachingRow& row);
-  // The head of all rows so far, its cues left empty.
+  // The head of all rows so far, its cues left empty, its sharpness 1.
   LinearHead head() const;
 
   std::size_t row_count() const;
   double shrinkage() const;  // of the rows so far
   // A quarter more rows than open() had.
   bool refit_due() const;
+  std::size_t bytes() const;  // of memory that the numbers take
 
  private:
   class Impl;

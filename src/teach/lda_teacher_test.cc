@@ -113,6 +113,46 @@ TEST(LdaTeacher, BeginsWhereFitHeadIs) {
   EXPECT_FALSE((*LdaTeacher::open(rows, {1}, 0.3))->refit_due());
 }
 
+// Rows that came since the head was fitted, all at once: what add() gives one by one.
+TEST(LdaTeacher, ContinuesAHeadThatWasFittedToFewerRows) {
+  std::mt19937 random(3);
+  for (const std::size_t width : {std::size_t{8}, std::size_t{60}}) {
+    const auto all = drawn(50, 4, width, random);
+    const std::vector<TeachingRow> first(all.begin(), all.begin() + 40);
+    LinearHead before = *fit_head(first, {1}, HeadMethod::kLda, 0.4, 0);
+    auto by_one = LdaTeacher::open_like(first, {1}, before).value();
+    EXPECT_NEAR(by_one->shrinkage(), 0.4, 1e-9);
+    for (std::size_t i = 40; i < 50; i++) ASSERT_TRUE(by_one->add(all[i]).ok());
+    const auto at_once = LdaTeacher::open_like(all, {1}, before).value();
+    EXPECT_EQ(at_once->head().lambda, before.lambda);
+    EXPECT_EQ(at_once->head().mean, before.mean);
+    EXPECT_LT(at_once->shrinkage(), 0.4);
+    EXPECT_GE(at_once->bytes(), 8 * std::min<std::size_t>(width * width, 50 * 50));
+    const LinearHead made = fresh(all, 40, at_once->shrinkage());
+    for (const TeachingRow& row : all) {
+      const auto a = scores_of(by_one->head(), row, 4);
+      const auto b = scores_of(at_once->head(), row, 4);
+      const auto c = scores_of(made, row, 4);
+      for (std::size_t k = 0; k < 4; k++) {
+        EXPECT_NEAR(a[k], b[k], 1e-4 * (1 + std::abs(b[k])));
+        EXPECT_NEAR(b[k], c[k], 1e-4 * (1 + std::abs(c[k])));
+      }
+    }
+    before.lambda = 0;  // as a file of an earlier version has it
+    EXPECT_EQ(LdaTeacher::open_like(all, {1}, before).error().field, "lambda");
+    before.lambda = 1;
+    before.mean.pop_back();
+    EXPECT_EQ(LdaTeacher::open_like(all, {1}, before).error().field, "lambda");
+  }
+}
+
+TEST(LdaTeacher, RidgeAndRowsWithoutSpreadHaveNoLambda) {
+  std::mt19937 random(4);
+  const auto rows = drawn(20, 2, 5, random);
+  EXPECT_EQ(fit_head(rows, {1}, HeadMethod::kRidge, 1, 0)->lambda, 0);
+  EXPECT_EQ(fit_head(std::vector<TeachingRow>{rows[0], rows[2]}, {1}, HeadMethod::kLda, 0.7, 0)->lambda, 0);
+}
+
 TEST(LdaTeacher, RefusesWhatItCannotLearnFrom) {
   std::mt19937 random(2);
   auto rows = drawn(20, 2, 5, random);
@@ -129,6 +169,8 @@ TEST(LdaTeacher, RefusesWhatItCannotLearnFrom) {
   bad.by_cue.pop_back();
   EXPECT_EQ((*teacher)->add(bad).error().field, "by_cue");
   EXPECT_EQ((*teacher)->row_count(), 20U);
+  rows[5].by_cue[1][0] = NAN;
+  EXPECT_EQ(LdaTeacher::open_like(rows, {1}, (*teacher)->head()).error().field, "rows[5].by_cue[1]");
 }
 
 }  // namespace

@@ -237,6 +237,8 @@ class Kept(unittest.TestCase):
             ("GET", "/v1/decisions/export?labelled=1", "/v1/decisions/export", None, 400),
             ("GET", "/v1/decisions/export?before=1", "/v1/decisions/export", None, 400),
             ("POST", "/v1/lessons/wishes/fit", route + "/fit", {"method": "svm"}, 400),
+            ("POST", "/v1/lessons/wishes/fit", route + "/fit", {"method": "add", "risk": 0.3}, 400),
+            ("POST", "/v1/lessons/wishes/fit", route + "/fit", {"without_thresholds": True}, 400),
             ("POST", "/v1/lessons", "/v1/lessons", {"name": "x"}, 400),
             ("POST", "/v1/lessons?shadow=1", "/v1/lessons", {"name": "x"}, 400),
             ("GET", "/v1/lessons/wishes?version=x", route, None, 400),
@@ -329,6 +331,36 @@ class HiddenStates(unittest.TestCase):
             if name.startswith("decisions.sqlite"):
                 with open(os.path.join(self.lessons, name), "rb") as file:
                     self.assertNotIn(b"Secret", file.read(), name)
+
+    def test_a_label_more_is_added(self):
+        fit = "/v1/lessons/wishes/fit"
+        server = self.serve()
+        fitted = self.call(server, "POST", fit, {"method": "lda", "risk": 0.3})
+        self.labelled(server, 2)
+        refused = server.request("POST", fit, b'{"method": "add"}', JSON)
+        self.assertEqual((refused.status, refused.json()["field"]), (400, "without_thresholds"))
+        self.assertIn("update", refused.json()["error"])
+        order = {"method": "add", "without_thresholds": True}
+        added = self.call(server, "POST", fit, order)
+        self.assertEqual((added["method"], added["version"], added["labels"]), ("add", fitted["version"] + 1, 32))
+        self.assertEqual((added["rows_added"], added["thresholds"]), (2, []))
+        self.assertEqual(added["calibrated_at_version"], fitted["version"])
+        before = self.engine_rows(server)
+        again = self.call(server, "POST", fit, order)
+        self.assertEqual((again["version"], again["rows_added"], self.engine_rows(server)), (added["version"], 0, before))
+        answer = self.call(server, "POST", "/v1/decide", semif("Something else"))["result"]
+        self.assertEqual(answer["x_lesson"]["version"], added["version"])
+        self.assertNotIn("x_decision", answer)
+        self.assertEqual(server.stop(), 0)
+        server = self.serve()
+        once_more = self.call(server, "POST", "/v1/decide", semif("Something else"))["result"]
+        self.assertEqual(once_more["option_logits"], answer["option_logits"])
+        self.labelled(server, 11)  # nine states that are new: a quarter more
+        whole = self.call(server, "POST", fit, order)
+        self.assertEqual((whole["method"], whole["labels"], whole["calibrated_at_version"]),
+                         ("update", 41, whole["version"]))
+        self.assertEqual([threshold["risk"] for threshold in whole["thresholds"]], [0.3])
+        self.assertEqual(server.stop(), 0)
 
     def test_counts_outlive_the_server(self):
         server = self.serve()

@@ -95,6 +95,8 @@ class Lessons:
             (lambda lessons: lessons.fit("refunds"), "POST", "/v1/lessons/refunds/fit", {}, {}),
             (lambda lessons: lessons.fit("refunds", risk=0.05, level=0.9, method="lda", shadow=True), "POST",
              "/v1/lessons/refunds/fit", {}, {"risk": 0.05, "level": 0.9, "method": "lda", "shadow": True}),
+            (lambda lessons: lessons.fit("refunds", method="add", without_thresholds=True), "POST",
+             "/v1/lessons/refunds/fit", {}, {"method": "add", "without_thresholds": True}),
             (lambda lessons: lessons.activate("refunds", 1), "POST", "/v1/lessons/refunds/activate", {},
              {"version": 1}),
             (lambda lessons: lessons.promote("refunds"), "POST", "/v1/lessons/refunds/promote", {}, {"force": False}),

@@ -45,7 +45,8 @@ class FakeDesk final : public LessonDesk {
   }
   Result<Value> fit(const std::string& name, const FitOptions& options) override {
     note("fit " + name + " " + options.method + " " + (options.risk ? to_json_text(Value(*options.risk)) : "no risk") +
-         " " + to_json_text(Value(options.level)) + (options.shadow ? " shadow" : ""));
+         " " + to_json_text(Value(options.level)) + (options.shadow ? " shadow" : "") +
+         (options.without_thresholds ? " without thresholds" : ""));
     return done(name);
   }
   Result<Value> promote(const std::string& name, bool force) override {
