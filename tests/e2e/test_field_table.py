@@ -35,7 +35,7 @@ CASES = """
 29   test_field_cases:t29_ test_injection:case_29_
 30   test_injection_wires:case_27_and_30_ test_injection:case_30_ test_field_cases:t30_ tests/model/injection_test.cc:Injection.*
 30c  test_field_cases:t30_ test_field_cases:t53_
-31   bench/attacks.py
+31   bench/attacks.py docs/readouts.md
 32   test_injection:case_32_ tests/model/injection_test.cc:Injection.ExactlyOneBeginningOfText src/engine/llama_encoder_template_test.cc:LlamaTemplateFacts.TheBeginningOfTextStandsOnceWhoeverWritesIt
 33   src/engine/llama_encoder_template_test.cc:LlamaTemplateFacts.ASystemTextThatATemplateRefusesOrDropsIsFoldedIntoTheUserTurn
 35   src/engine/llama_encoder_template_test.cc:LlamaTemplateFacts.AVocabularyThatChangesTextIsAWarning src/engine/llama_encoder_test.cc:LlamaEncoder.HarmlessTextGetsTheTokensOfOrdinaryTokenising
