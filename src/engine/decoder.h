@@ -28,6 +28,8 @@ struct BitRules {
   // same among themselves. Then segments shorter than rows_min can be computed in such ones, without padding.
   bool short_decodes = false;
 
+  // Fewer rows than so many take about as long as so many, whatever the bits need.
+  std::int32_t few_rows() const { return rows_min > 2 ? rows_min : 64; }
   // The most rows of such a decode; 0: there are none.
   std::int32_t short_rows_max() const {
     const std::int32_t rows = (rows_min - 1) / rows_multiple * rows_multiple;

@@ -67,7 +67,8 @@ Engine::Engine(Decoder& decoder, const Clock& clock, const EngineOptions& option
       limits_(decoder.limits()),
       store_(store),
       cells_(limits_.cells, limits_.rules.tile_cells),
-      sequences_(limits_.sequences_max) {
+      sequences_(limits_.sequences_max),
+      cost_(limits_.rules.few_rows()) {
   const BitRules& rules = limits_.rules;
   ASSAY_ASSERT(rules.tile_cells % rules.page_cells == 0);
   if (limits_.whole_sequences_only) return;
@@ -167,15 +168,13 @@ void Engine::note_time(const Batch& batch, double ms) {
   stats_.padding_rows += static_cast<std::uint64_t>(batch.padding);
   stats_.step_seconds += ms / 1e3;
   if (ms <= 0) return;
+  double depths = 0;
+  for (const BatchRow& row : batch.rows) depths += row.position;
+  cost_.learn(static_cast<std::int32_t>(batch.rows.size()), depths, ms);
   // Rows of short decodes are dearer; what long jobs take is told by full ones.
-  const bool counts = !batch.is_short || rows_per_second_ <= 0;
   const double rate = static_cast<double>(batch.rows.size()) / ms * 1e3;
-  if (counts) {
-    double depths = 0;
-    for (const BatchRow& row : batch.rows) depths += row.position;
-    cost_.learn(static_cast<std::int32_t>(batch.rows.size()), depths, ms);
+  if (!batch.is_short || rows_per_second_ <= 0)
     rows_per_second_ = rows_per_second_ > 0 ? rows_per_second_ + kRateWeight * (rate - rows_per_second_) : rate;
-  }
   // Shares of the time, fading.
   const std::int64_t now_ns = clock_.now_ns();
   const double keep = std::exp(-static_cast<double>(now_ns - faded_ns_) / 1e9 / kFadeSeconds);

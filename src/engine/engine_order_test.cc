@@ -272,6 +272,20 @@ TEST(EngineDeadlines, AJobThatCannotMakeItIsRefusedAtOnce) {
   }
 }
 
+// The first decode after a start waits for pages of weights; what it took says nothing about the next ones.
+TEST(EngineDeadlines, NothingIsRefusedByWhatTheFirstDecodeTook) {
+  EngineRig rig(attention_limits(), kShortSteps);
+  rig.rows_per_second = 5;
+  ASSERT_TRUE(rig.run(job_of(16)).ok());
+  rig.rows_per_second = 1000;
+  Job job = job_of(300);
+  job.terms.deadline_ns = rig.clock.now_ns() + 400'000'000;
+  auto accepted = rig.add(job);
+  EXPECT_FALSE(is_ready(accepted));
+  rig.finish_all();
+  EXPECT_TRUE(accepted.get().ok());
+}
+
 TEST(EngineDeadlines, WhatOthersComputeIsNotCountedTwice) {
   EngineRig rig(attention_limits(), kShortSteps);
   measure(rig);

@@ -12,11 +12,8 @@ namespace {
 constexpr double kGuessedPerSecond = 200;  // units, for ranking before anything was measured
 constexpr double kWatchSeconds = 10;       // after a short job that overtook a long one others are expected so long
 constexpr double kReserveSeconds = 1;      // after so long a job that finds no room keeps younger ones out
-constexpr std::int32_t kFewRows = 64;      // fewer than so many take about as long as so many, whatever the bits need
 constexpr std::int32_t kPassesMax = 2;     // steps one after another that short ones have before a long one
 constexpr double kLongTimes = 4;           // a job is long beside one that needs so many times less
-
-std::int32_t few_rows(const BitRules& rules) { return rules.rows_min > 2 ? rules.rows_min : kFewRows; }
 
 }  // namespace
 
@@ -51,7 +48,8 @@ std::int32_t Engine::rows_to_compute(const Work& work, std::unordered_set<Prefix
 }
 
 std::optional<Error> Engine::refusal(const Work& work) const {
-  if (work.job.terms.deadline_ns == 0 || cost_.units_per_second() <= 0) return std::nullopt;
+  const double per_second = cost_.best_units_per_second();
+  if (work.job.terms.deadline_ns == 0 || per_second <= 0) return std::nullopt;
   std::unordered_set<PrefixKey> shared;
   const double own = units_to_compute(work, shared);
   double ahead = 0;
@@ -62,13 +60,13 @@ std::optional<Error> Engine::refusal(const Work& work) const {
     if (units <= own || (work.job.terms.bulk && !other->job.terms.bulk)) ahead += units;
   }
   const double left = static_cast<double>(work.job.terms.deadline_ns - clock_.now_ns()) / 1e9;
-  const double needed = seconds_of(own + ahead);
+  const double needed = (own + ahead) / per_second;
   if (needed <= left) return std::nullopt;
   Error error{ErrorCode::kTooBusy,
               "The answer would take about " + std::to_string(std::lround(needed * 1000)) + " ms and " +
                   std::to_string(std::lround(std::max(0.0, left) * 1000)) + " ms are left (timeout_ms).",
               "timeout_ms"};
-  error.retry_after_seconds = std::max(1.0, seconds_of(ahead));
+  error.retry_after_seconds = std::max(1.0, ahead / per_second);
   return error;
 }
 
@@ -142,7 +140,7 @@ double Engine::step_units() const {
   const Work& first = *works_.front();
   const bool watched = overtaken_ns_ != 0 && clock_.ms_since(overtaken_ns_) < kWatchSeconds * 1e3;
   if (watched && first.units_left >= kLongTimes * units) return units * options_.watched_steps;
-  const bool is_long = works_.size() == 1 || (!watched && first.rows_left() >= 2 * few_rows(limits_.rules));
+  const bool is_long = works_.size() == 1 || (!watched && first.rows_left() >= 2 * limits_.rules.few_rows());
   return units * (is_long ? options_.long_steps : 1);
 }
 
@@ -152,7 +150,7 @@ std::int32_t Engine::rows_room(const Batch& batch, const Work& work, double unit
   const auto there = static_cast<std::int32_t>(batch.rows.size());
   if (batch.is_short) return rules.short_rows_max() - there;
   std::int32_t rows = cost_.units_per_second() > 0 ? cost_.rows_within(units - batch.units, work.next_depth())
-                                                   : 2 * few_rows(limits_.rules) - there;
+                                                   : 2 * limits_.rules.few_rows() - there;
   rows = std::min(std::max(there + rows, rules.rows_min), limits_.batch_rows_max);
   return std::max(rules.rows_min, rows - rows % rules.rows_multiple) - there;
 }
@@ -208,7 +206,7 @@ std::int32_t Engine::full_rows_left(const Work& work, std::int32_t enough) const
 // and padding rows as much as those that somebody waits for.
 void Engine::take_tail(Batch& batch) {
   if (batch.works.empty() || batch.works.front()->suspect || batch.is_short) return;
-  const std::int32_t few = few_rows(limits_.rules);
+  const std::int32_t few = limits_.rules.few_rows();
   std::int32_t left = 0;
   for (const std::unique_ptr<Work>& work : works_) {
     left += full_rows_left(*work, few - left);

@@ -16,6 +16,17 @@ constexpr double kDepthWeightMax = 0.1;
 
 void StepCost::learn(std::int32_t rows, double depths, double ms) {
   if (ms <= 0) return;
+  const double counted = units(rows, depths);
+  const double best = std::max<double>(counted, few_rows_) / ms * 1e3;
+  best_units_per_second_ = std::max(best, best_units_per_second_ + kRateWeight * (best - best_units_per_second_));
+  decodes_++;
+  const bool is_much = counted >= few_rows_;
+  if (decodes_ == 2 || (is_much && !has_seen_much_)) {
+    rows_rows_ = rows_depths_ = depths_depths_ = rows_ = depths_ = depth_weight_ = units_per_second_ = 0;
+    has_seen_much_ = is_much;
+  } else if (!is_much && has_seen_much_ && counted / ms * 1e3 <= units_per_second_) {
+    return;
+  }
   // Least squares of 1 = a * r + b * d over steps, where r and d are a step's rows and depths for a millisecond.
   const double r = rows / ms;
   const double d = depths * kDepthScale / ms;

@@ -12,6 +12,7 @@ namespace {
 constexpr double kRowMs = 0.25;
 constexpr double kDepthMs = 2e-4;
 constexpr double kWeight = kDepthMs / kRowMs;
+constexpr std::int32_t kFewRows = 64;
 
 double depths_of(std::int32_t rows, std::int32_t from) { return rows * (from + (rows - 1) / 2.0); }
 double ms_of(std::int32_t rows, std::int32_t from) { return kRowMs * rows + kDepthMs * depths_of(rows, from); }
@@ -21,7 +22,7 @@ void learn(StepCost& cost, std::int32_t rows, std::int32_t from, double noise = 
 }
 
 TEST(StepCost, KnowsNothingBeforeTheFirstStep) {
-  StepCost cost;
+  StepCost cost(kFewRows);
   EXPECT_EQ(cost.units_per_second(), 0);
   EXPECT_EQ(cost.depth_weight(), 0);
   cost.learn(64, 0, 0);
@@ -29,7 +30,7 @@ TEST(StepCost, KnowsNothingBeforeTheFirstStep) {
 }
 
 TEST(StepCost, FindsBothTimesFromOneLongPrompt) {
-  StepCost cost;
+  StepCost cost(kFewRows);
   for (std::int32_t from = 0; from < 8000; from += 128) learn(cost, 128, from);
   EXPECT_NEAR(cost.depth_weight(), kWeight, 0.01 * kWeight);
   EXPECT_NEAR(cost.units_per_second(), 1e3 / kRowMs, 20);
@@ -44,7 +45,7 @@ TEST(StepCost, FindsBothTimesFromOneLongPrompt) {
 TEST(StepCost, IsNotLedAstrayByNoise) {
   std::mt19937 random(7);
   std::lognormal_distribution<double> noise(0, 0.15);
-  StepCost cost;
+  StepCost cost(kFewRows);
   for (int prompt = 0; prompt < 3; prompt++) {
     for (std::int32_t from = 0; from < 8000; from += 128) learn(cost, 128, from, noise(random));
     for (int i = 0; i < 10; i++) learn(cost, 150, 0, noise(random));
@@ -53,26 +54,63 @@ TEST(StepCost, IsNotLedAstrayByNoise) {
 }
 
 TEST(StepCost, WhereDepthCostsNothingItSaysSo) {
-  StepCost cost;
+  StepCost cost(kFewRows);
   for (std::int32_t from = 0; from < 4000; from += 100) cost.learn(100, depths_of(100, from), 50);
   EXPECT_NEAR(cost.depth_weight(), 0, 1e-9);
   EXPECT_EQ(cost.rows_within(400, 3000), 400);
   // Faster behind than in front is no law of nature.
-  StepCost odd;
+  StepCost odd(kFewRows);
   for (std::int32_t from = 0; from < 4000; from += 100) odd.learn(100, depths_of(100, from), 50 - from / 100.0);
   EXPECT_EQ(odd.depth_weight(), 0);
 }
 
 TEST(StepCost, AMachineThatBecomesSlowerIsNoticedWithinAFewSteps) {
-  StepCost cost;
+  StepCost cost(kFewRows);
   for (std::int32_t from = 0; from < 8000; from += 128) learn(cost, 128, from);
   const double before = cost.units_per_second();
   for (int i = 0; i < 12; i++) learn(cost, 128, i * 128, 2);
   EXPECT_NEAR(cost.units_per_second(), before / 2, 0.1 * before);
 }
 
+TEST(StepCost, TheFirstDecodeAfterAStartIsForgottenAtTheSecond) {
+  StepCost cost(kFewRows);
+  learn(cost, 64, 0, 200);
+  EXPECT_LT(cost.units_per_second(), 21);
+  EXPECT_EQ(cost.best_units_per_second(), 0) << "nothing is refused by it";
+  learn(cost, 64, 0);
+  EXPECT_NEAR(cost.units_per_second(), 1e3 / kRowMs, 0.03 * 1e3 / kRowMs);
+  EXPECT_NEAR(cost.best_units_per_second(), 1e3 / kRowMs, 0.03 * 1e3 / kRowMs);
+}
+
+TEST(StepCost, FewRowsThatTakeAsLongAsManyTeachNothingAboutMany) {
+  StepCost cost(kFewRows);
+  const double full = ms_of(kFewRows, 0);
+  for (int i = 0; i < 3; i++) cost.learn(2, 1, full);
+  EXPECT_LT(cost.units_per_second(), 200);  // all that is known
+  EXPECT_NEAR(cost.best_units_per_second(), 1e3 / kRowMs, 0.03 * 1e3 / kRowMs);
+  learn(cost, 128, 0);
+  const double known = cost.units_per_second();
+  EXPECT_NEAR(known, 1e3 / kRowMs, 0.03 * 1e3 / kRowMs);
+  for (int i = 0; i < 30; i++) cost.learn(2, 1, full);
+  EXPECT_EQ(cost.units_per_second(), known);
+  // Few rows far behind are many units.
+  for (std::int32_t from = 0; from < 8000; from += 128) learn(cost, 128, from);
+  for (int i = 0; i < 12; i++) learn(cost, 20, 8000, 2);
+  EXPECT_NEAR(cost.units_per_second(), known / 2, 0.1 * known);
+}
+
+TEST(StepCost, FewRowsThatAreFasterThanWasThoughtAreBelieved) {
+  StepCost cost(kFewRows);
+  for (int i = 0; i < 3; i++) learn(cost, 128, 0, 100);  // the machine was busy, and steps have become small
+  for (int i = 0; i < 20; i++) cost.learn(4, 6, 4);
+  EXPECT_NEAR(cost.units_per_second(), 1000, 50);
+  EXPECT_NEAR(cost.best_units_per_second(), 16'000, 10);
+  for (int i = 0; i < 30; i++) learn(cost, 128, 0);
+  EXPECT_NEAR(cost.best_units_per_second(), 1e3 / kRowMs, 0.1 * 1e3 / kRowMs) << "a best of long ago fades";
+}
+
 TEST(StepCost, RowsAndUnitsAreEachOthersInverse) {
-  StepCost cost;
+  StepCost cost(kFewRows);
   for (std::int32_t from = 0; from < 8000; from += 128) learn(cost, 128, from);
   for (const std::int32_t from : {0, 100, 5000}) {
     for (const std::int32_t rows : {1, 64, 500}) {

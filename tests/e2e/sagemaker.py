@@ -20,8 +20,6 @@ JSON_TYPE = {"Content-Type": "application/json"}
 WORK = harness.body([f"option {i}" for i in range(64)], "text", state="It rained. " * 200)
 # Some seconds of the default model's time on one thread.
 LONG_STATE = "The parcel left the depot on time but came late. " * 250
-# For tests of long requests: on a busy machine the first decode says little about the speed of the next.
-PATIENT = {"ASSAY_TIMEOUT_MS": "600000"}
 ATTRIBUTES = "X-Amzn-SageMaker-Custom-Attributes"
 SESSION = "X-Amzn-SageMaker-Session-Id"
 

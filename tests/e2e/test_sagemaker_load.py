@@ -13,7 +13,7 @@ import unittest
 import harness
 import sagemaker
 import stopped_thread
-from sagemaker import JSON_TYPE, PATIENT, SEMIF, WORK, Container, container
+from sagemaker import JSON_TYPE, SEMIF, WORK, Container, container
 
 
 def tearDownModule():
@@ -113,7 +113,7 @@ class Load(unittest.TestCase):
         self.assertGreater(second["input_tokens_details"]["cached_tokens"], second["input_tokens"] // 2)
 
     def test_T37_and_the_second_is_faster(self):
-        server = Container(sagemaker.folder_of("t37", ("m.gguf", harness.default_model())), **PATIENT)
+        server = Container(sagemaker.folder_of("t37", ("m.gguf", harness.default_model())))
         self.addCleanup(server.stop)
 
         def seconds_of(question):
@@ -186,8 +186,7 @@ class Stuck(unittest.TestCase):
         return False
 
     def test_T19_a_stuck_model_makes_ping_say_so(self):
-        server = Container(sagemaker.folder_of("t19", ("m.gguf", harness.default_model())), ASSAY_STUCK_SECONDS="1",
-                           **PATIENT)
+        server = Container(sagemaker.folder_of("t19", ("m.gguf", harness.default_model())), ASSAY_STUCK_SECONDS="1")
         self.addCleanup(server.stop)
         replies = []
         body = harness.body(["refund", "info"], "letters", state=sagemaker.LONG_STATE)

@@ -13,7 +13,7 @@ import unittest
 
 import harness
 import sagemaker
-from sagemaker import PATIENT, Container, last_line
+from sagemaker import Container, last_line
 
 # Some seconds of work for the default model.
 LONG = harness.body(["refund", "info"], "letters", state=sagemaker.LONG_STATE)
@@ -245,7 +245,7 @@ class Health(unittest.TestCase):
         """A container whose model is still being loaded."""
         port = sagemaker.free_port()
         server = Container(sagemaker.folder_of("slow", ("m.gguf", harness.default_model())), port=port, wait=False,
-                           ASSAY_NO_START_CHECK="false", **PATIENT, **variables)
+                           ASSAY_NO_START_CHECK="false", **variables)
         self.addCleanup(server.stop)
         harness.wait_until(lambda: any("listening on" in line for line in server.log), "it listens")
         return server
@@ -314,7 +314,7 @@ class Health(unittest.TestCase):
         self.assertEqual(idle.process.wait(timeout=10), 0)
         self.assertLess(time.monotonic() - began, 1)
 
-        busy = Container(sagemaker.folder_of("t20", ("m.gguf", harness.default_model())), **PATIENT)
+        busy = Container(sagemaker.folder_of("t20", ("m.gguf", harness.default_model())))
         self.addCleanup(busy.stop)
         replies = []
         asked = threading.Thread(target=lambda: replies.append(busy.invoke(LONG)))
@@ -345,7 +345,7 @@ class Health(unittest.TestCase):
         checks = tempfile.TemporaryDirectory()
         self.addCleanup(checks.cleanup)
         server._begin(["unshare", "-p", "-f", "--kill-child", harness.BINARY, "sagemaker", "serve"],
-                      sagemaker.variables_of(folder, {"ASSAY_CHECK_DIR": checks.name, **PATIENT}))
+                      sagemaker.variables_of(folder, {"ASSAY_CHECK_DIR": checks.name}))
         self.addCleanup(server.stop)
         server._settle()
         first = children_of(server.process.pid)[0]
