@@ -31,8 +31,10 @@ Job bulk_job(std::int32_t rows) {
   return job;
 }
 
-// Lets the engine measure its decoder.
-void measure(EngineRig& rig) { ASSERT_TRUE(rig.run(job_of(64)).ok()); }
+// Lets the engine measure its decoder: the first decode after a start does not count.
+void measure(EngineRig& rig) {
+  for (int i = 0; i < 2; i++) ASSERT_TRUE(rig.run(job_of(64)).ok());
+}
 
 // Steps until the future is there; how many.
 int steps_until(EngineRig& rig, EngineRig::Future& future) {
