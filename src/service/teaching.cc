@@ -4,6 +4,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "assay/teaching.h"
@@ -24,6 +25,8 @@ namespace assay {
 namespace {
 
 using service::CheckedRows;
+
+constexpr unsigned kFitThreadsMax = 4;  // each has some tens of megabytes of its own
 
 Status check_teaching(const CheckedRows& checked, const Question& question, const TeachOptions& options) {
   for (const std::string& cue : options.cues) {
@@ -179,6 +182,7 @@ Status weigh_prior(Decider& decider, const CheckedRows& checked, const std::vect
 
 teach::ChoiceSettings choice_settings(const TeachOptions& options) {
   teach::ChoiceSettings settings{.seed = options.learn.seed};
+  settings.threads = std::clamp(std::thread::hardware_concurrency(), 1U, kFitThreadsMax);
   if (options.method == "lda") settings.method = teach::HeadMethod::kLda;
   if (options.method == "ridge") settings.method = teach::HeadMethod::kRidge;
   settings.regularisation = options.regularisation;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/parallel.h"
 #include "decision/readout.h"
 #include "teach/apply.h"
 #include "teach/features.h"
@@ -70,17 +71,22 @@ class Search {
   }
 
  private:
+  using Attempt = std::optional<Result<Candidate>>;
+
   Result<Candidate> best_of(std::size_t cues_together) {
     std::optional<Candidate> best;
     std::vector<Candidate> on_best;  // of each method
-    for (const std::vector<std::size_t>& cues : combinations(cues_together)) {
-      const HeadFitter fitter = rows_.fitter(cues, settings_.normalise);
-      std::vector<Candidate> here;
-      for (const HeadMethod method : methods()) {
-        auto tried = attempt(fitter, cues, method, first_of(method));
-        if (!tried) return tried.error();
-        here.push_back(std::move(*tried));
-      }
+    const std::vector<std::vector<std::size_t>> all = combinations(cues_together);
+    std::vector<std::vector<Attempt>> attempts(all.size());
+    in_parallel(all.size(), settings_.threads, [&](std::size_t i) {
+      const HeadFitter fitter = rows_.fitter(all[i], settings_.normalise);
+      for (const HeadMethod method : methods())
+        attempts[i].push_back(attempt(fitter, all[i], method, first_of(method)));
+    });
+    for (std::vector<Attempt>& of_cues : attempts) {
+      auto tried = note(std::move(of_cues));
+      if (!tried) return tried.error();
+      std::vector<Candidate> here = std::move(*tried);
       const Candidate& winner = *std::min_element(here.begin(), here.end(), is_better);
       // With few rows the first cue is as good a guess as a comparison by chance.
       const bool better = !best || (few_ ? earns_its_cost(best->measured, winner.measured) : is_better(winner, *best));
@@ -94,20 +100,36 @@ class Search {
     for (const Candidate& first : on_best) {
       const Difference behind = difference(best->measured.losses, first.measured.losses);
       if (behind.mean > 2 * behind.error) continue;
-      for (const double regularisation : grid(first.tried.method)) {
-        if (regularisation == first.tried.regularisation) continue;
-        auto tried = attempt(fitter, cues, first.tried.method, regularisation);
-        if (!tried) return tried.error();
-        if (is_better(*tried, *best)) best = std::move(*tried);
-      }
+      std::vector<double> others;
+      for (const double regularisation : grid(first.tried.method))
+        if (regularisation != first.tried.regularisation) others.push_back(regularisation);
+      std::vector<Attempt> of_method(others.size());
+      in_parallel(others.size(), settings_.threads,
+                  [&](std::size_t i) { of_method[i] = attempt(fitter, cues, first.tried.method, others[i]); });
+      auto tried = note(std::move(of_method));
+      if (!tried) return tried.error();
+      for (Candidate& candidate : *tried)
+        if (is_better(candidate, *best)) best = std::move(candidate);
     }
     return std::move(*best);
   }
 
   static bool is_better(const Candidate& a, const Candidate& b) { return a.tried.log_loss < b.tried.log_loss; }
 
-  Result<Candidate> attempt(const HeadFitter& fitter, const std::vector<std::size_t>& cues, HeadMethod method,
-                            double regularisation) {
+  // What was tried goes into the report in its order, whoever was ready first.
+  Result<std::vector<Candidate>> note(std::vector<Attempt> attempts) {
+    std::vector<Candidate> out;
+    for (Attempt& tried : attempts) {
+      if (!*tried) return tried->error();
+      out_.tried.push_back((*tried)->tried);
+      out.push_back(std::move(**tried));
+    }
+    return out;
+  }
+
+  // Beside others of its kind.
+  Attempt attempt(const HeadFitter& fitter, const std::vector<std::size_t>& cues, HeadMethod method,
+                  double regularisation) const {
     if (method == HeadMethod::kLda && regularisation == kLedoitWolf) {
       // With very many rows the formula's can be too small to solve with.
       regularisation = std::max(fitter.formula_shrinkage(), kShrinkageMin);
@@ -115,8 +137,8 @@ class Search {
     const auto scores = fitter.leave_one_out(method, regularisation);
     if (!scores) return scores.error();
     Measured measured = measure(own_labels(rows_, *scores));
-    out_.tried.push_back({cues, method, regularisation, measured.accuracy, measured.log_loss});
-    return Candidate{out_.tried.back(), std::move(measured)};
+    const TriedHead tried{cues, method, regularisation, measured.accuracy, measured.log_loss};
+    return Candidate{tried, std::move(measured)};
   }
 
   std::vector<HeadMethod> methods() const {

@@ -153,6 +153,31 @@ TEST(ChooseHead, GivesWhatHeadScoresGivesWithoutTheRow) {
   }
 }
 
+TEST(ChooseHead, HasTheSameResultWithAnyNumberOfThreads) {
+  std::mt19937 random(23);
+  const std::vector<TeachingRow> rows = drawn(90, 3, {1.5, 1.2, 0.9}, random);
+  const HeadChoice alone = chosen(rows, 3);
+  ASSERT_GT(alone.tried.size(), 12u);
+  for (const std::size_t threads : {2, 3, 16}) {
+    const HeadChoice other = chosen(rows, 3, {.threads = threads});
+    EXPECT_EQ(other.head.weights, alone.head.weights);
+    EXPECT_EQ(other.head.bias, alone.head.bias);
+    EXPECT_EQ(other.cues, alone.cues);
+    EXPECT_EQ(other.scores, alone.scores);
+    ASSERT_EQ(other.tried.size(), alone.tried.size());
+    for (std::size_t i = 0; i < alone.tried.size(); i++) {
+      EXPECT_EQ(other.tried[i].cues, alone.tried[i].cues);
+      EXPECT_EQ(other.tried[i].regularisation, alone.tried[i].regularisation);
+      EXPECT_EQ(other.tried[i].log_loss, alone.tried[i].log_loss);
+    }
+  }
+  for (const std::size_t threads : {1, 4}) {
+    const auto refused = choose_head(rows, 3, {.method = HeadMethod::kRidge, .regularisation = -1, .threads = threads});
+    EXPECT_EQ(refused.error().field,
+              choose_head(rows, 3, {.method = HeadMethod::kRidge, .regularisation = -1}).error().field);
+  }
+}
+
 TEST(ChooseHead, HasADefaultForTooFewLabels) {
   std::mt19937 random(5);
   const HeadChoice two = chosen(drawn(2, 2, {3, 3}, random), 2);
