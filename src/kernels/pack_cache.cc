@@ -181,6 +181,15 @@ void remove_left_overs(const PackCacheFile& file) {
   }
 }
 
+// Locks a file that was just made. False: between the two somebody took it for a dead writer's and removed it.
+bool is_ours(int descriptor) {
+  // A disk that knows no locks says so: there nobody removes anything, either.
+  while (::flock(descriptor, LOCK_EX) != 0 && errno == EINTR) {
+  }
+  struct stat status = {};
+  return ::fstat(descriptor, &status) != 0 || status.st_nlink > 0;
+}
+
 // 0, or the error's number.
 int write_file(int descriptor, const std::string& identity, std::span<const std::byte> weights, std::int32_t threads) {
   const std::size_t at = weights_at(weights.size());
@@ -231,11 +240,18 @@ std::string write_pack_cache(const PackCacheFile& file, std::span<const std::byt
   remove_left_overs(file);
   std::random_device random;  // numbers of processes are not enough: containers that share a folder begin at 1 each
   const std::string path = file.path();
-  const std::string unfinished =
-      path + "." + std::to_string(random()) + std::to_string(random()) + std::string(kUnfinished);
-  const OpenFile opened(::open(unfinished.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (!opened.ok()) return reason(errno);
-  ::flock(opened.number(), LOCK_EX | LOCK_NB);
+  std::string unfinished;
+  int number = -1;
+  while (number < 0) {
+    unfinished = path + "." + std::to_string(random()) + std::to_string(random()) + std::string(kUnfinished);
+    number = ::open(unfinished.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (number < 0) return reason(errno);
+    if (!is_ours(number)) {
+      ::close(number);
+      number = -1;
+    }
+  }
+  const OpenFile opened(number);
   int error = write_file(opened.number(), file.identity, weights, threads);
   if (error == 0 && ::rename(unfinished.c_str(), path.c_str()) != 0) error = errno;
   if (error != 0) ::unlink(unfinished.c_str());
