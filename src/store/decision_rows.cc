@@ -99,18 +99,18 @@ Result<std::int64_t> decision_number(Database& database, const std::string& id) 
   return *there ? query.integer(0) : std::int64_t{0};
 }
 
-struct AnswerPlace {
+struct LabelledPlace {
   std::int64_t answer = 0;
   std::int64_t question = 0;
 };
 
-Result<AnswerPlace> place_of(Database& database, std::int64_t decision, const Feedback& feedback) {
+Result<LabelledPlace> place_of(Database& database, std::int64_t decision, const Feedback& feedback) {
   Query query(database,
               "SELECT n, question FROM answer WHERE decision = ?1 AND (?2 = '' OR question_id = ?2) ORDER BY n");
   Result<bool> row = query.bind_integer(1, decision).bind_text(2, feedback.question_id).next();
   if (!row.ok()) return row.error();
   if (!*row) return invalid_argument("question_id", "the decision has no question of that id");
-  const AnswerPlace place{.answer = query.integer(0), .question = query.integer(1)};
+  const LabelledPlace place{.answer = query.integer(0), .question = query.integer(1)};
   row = query.next();
   if (!row.ok()) return row.error();
   if (*row) return invalid_argument("question_id", "the decision has several such questions; say which one");
@@ -245,7 +245,7 @@ Result<FeedbackResult> put_feedback(Database& database, const Feedback& feedback
   const Result<std::int64_t> decision = decision_number(database, feedback.decision_id);
   if (!decision.ok()) return decision.error();
   if (*decision == 0) return Error{ErrorCode::kNotFound, "no decision of that id is kept", "decision_id"};
-  const Result<AnswerPlace> place = place_of(database, *decision, feedback);
+  const Result<LabelledPlace> place = place_of(database, *decision, feedback);
   if (!place.ok()) return place.error();
   const Result<std::int64_t> option = option_place(database, place->question, feedback.option);
   if (!option.ok()) return option.error();

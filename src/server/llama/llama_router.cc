@@ -61,7 +61,7 @@ bool wants_load(const common_params& params, const server_http_req& request) {
 // Who asks for models by the contract says himself what is loaded: no request may bring one back that was let go.
 LlamaHandler without_autoload(LlamaHandler handler) {
   return [handler = std::move(handler)](const server_http_req& request) {
-    if (request.params.count("autoload") == 0) return handler(request);
+    if (!request.params.contains("autoload")) return handler(request);
     server_http_req inner = request;
     inner.params.erase("autoload");
     return handler(inner);
