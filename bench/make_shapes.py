@@ -118,57 +118,57 @@ class Shape:
         self.writer.close()
 
 
-def make_qwen3(path, width=1024, layers=28, wide=3072, heads=16, shared_heads=8, head=128, kind=None):
-    """`kind`: of all matrices, instead of the mix."""
-    shape = Shape(path, "qwen3", "ggml-vocab-qwen2.gguf", "Qwen-Qwen3-0.6B.jinja")
+def begin_qwen3(path, kind, architecture, width, layers, wide, heads, shared_heads, head, **numbers):
+    """A shape with all but its layers."""
+    shape = Shape(path, architecture, "ggml-vocab-qwen2.gguf", "Qwen-Qwen3-0.6B.jinja")
     shape.numbers(context_length=40960, embedding_length=width, block_count=layers, feed_forward_length=wide,
                   attention__head_count=heads, attention__head_count_kv=shared_heads, attention__key_length=head,
-                  attention__value_length=head)
+                  attention__value_length=head, **numbers)
     shape.writer.add_rope_freq_base(1e6)
     shape.writer.add_layer_norm_rms_eps(1e-6)
     shape.writer.add_file_type({"F16": 1, "BF16": 32}.get(kind, 15))  # 15: mostly Q4_K_M
     shape.matrix("token_embd.weight", shape.tokens, width, kind or "Q6_K")
     shape.ones("output_norm.weight", width)
+    return shape
+
+
+def qwen3_attention(shape, kind, layer, layers, width, heads, shared_heads, head):
+    """A layer's norms and attention; the type of its down projection."""
+    at = f"blk.{layer}."
+    # llama.cpp's mix: the first and last eighth, and every third layer between, keep values and down projection finer.
+    finer = layer < layers // 8 or layer >= 7 * layers // 8 or (layer - layers // 8) % 3 == 2
+    down = kind or ("Q6_K" if finer else "Q4_K")
+    for name, count in (("attn_norm", width), ("ffn_norm", width), ("attn_q_norm", head), ("attn_k_norm", head)):
+        shape.ones(f"{at}{name}.weight", count)
+    shape.matrix(at + "attn_q.weight", heads * head, width, kind or "Q4_K")
+    shape.matrix(at + "attn_k.weight", shared_heads * head, width, kind or "Q4_K")
+    shape.matrix(at + "attn_v.weight", shared_heads * head, width, down)
+    shape.matrix(at + "attn_output.weight", width, heads * head, kind or "Q4_K")
+    return down
+
+
+def make_qwen3(path, width=1024, layers=28, wide=3072, heads=16, shared_heads=8, head=128, kind=None):
+    """`kind`: of all matrices, instead of the mix."""
+    shape = begin_qwen3(path, kind, "qwen3", width, layers, wide, heads, shared_heads, head)
     for layer in range(layers):
         at = f"blk.{layer}."
-        # llama.cpp's mix: the first and last eighth, and every third layer between, keep values and down projection finer.
-        finer = layer < layers // 8 or layer >= 7 * layers // 8 or (layer - layers // 8) % 3 == 2
-        for name, count in (("attn_norm", width), ("ffn_norm", width), ("attn_q_norm", head), ("attn_k_norm", head)):
-            shape.ones(f"{at}{name}.weight", count)
-        shape.matrix(at + "attn_q.weight", heads * head, width, kind or "Q4_K")
-        shape.matrix(at + "attn_k.weight", shared_heads * head, width, kind or "Q4_K")
-        shape.matrix(at + "attn_v.weight", shared_heads * head, width, kind or ("Q6_K" if finer else "Q4_K"))
-        shape.matrix(at + "attn_output.weight", width, heads * head, kind or "Q4_K")
+        down = qwen3_attention(shape, kind, layer, layers, width, heads, shared_heads, head)
         shape.matrix(at + "ffn_gate.weight", wide, width, kind or "Q4_K")
         shape.matrix(at + "ffn_up.weight", wide, width, kind or "Q4_K")
-        shape.matrix(at + "ffn_down.weight", width, wide, kind or ("Q6_K" if finer else "Q4_K"))
+        shape.matrix(at + "ffn_down.weight", width, wide, down)
     shape.close()
 
 
 def make_qwen3_moe(path, width=1024, layers=8, experts=64, used=8, wide=512, heads=16, shared_heads=8, head=128):
-    shape = Shape(path, "qwen3moe", "ggml-vocab-qwen2.gguf", "Qwen-Qwen3-0.6B.jinja")
-    shape.numbers(context_length=40960, embedding_length=width, block_count=layers, feed_forward_length=3 * width,
-                  expert_count=experts, expert_used_count=used, expert_feed_forward_length=wide,
-                  attention__head_count=heads, attention__head_count_kv=shared_heads, attention__key_length=head,
-                  attention__value_length=head)
-    shape.writer.add_rope_freq_base(1e6)
-    shape.writer.add_layer_norm_rms_eps(1e-6)
-    shape.writer.add_file_type(15)
-    shape.matrix("token_embd.weight", shape.tokens, width, "Q6_K")
-    shape.ones("output_norm.weight", width)
+    shape = begin_qwen3(path, None, "qwen3moe", width, layers, 3 * width, heads, shared_heads, head, expert_count=experts,
+                        expert_used_count=used, expert_feed_forward_length=wide)
     for layer in range(layers):
         at = f"blk.{layer}."
-        finer = layer < layers // 8 or layer >= 7 * layers // 8 or (layer - layers // 8) % 3 == 2
-        for name, count in (("attn_norm", width), ("ffn_norm", width), ("attn_q_norm", head), ("attn_k_norm", head)):
-            shape.ones(f"{at}{name}.weight", count)
-        shape.matrix(at + "attn_q.weight", heads * head, width, "Q4_K")
-        shape.matrix(at + "attn_k.weight", shared_heads * head, width, "Q4_K")
-        shape.matrix(at + "attn_v.weight", shared_heads * head, width, "Q6_K" if finer else "Q4_K")
-        shape.matrix(at + "attn_output.weight", width, heads * head, "Q4_K")
+        down = qwen3_attention(shape, None, layer, layers, width, heads, shared_heads, head)
         shape.plain(at + "ffn_gate_inp.weight", shape.random.standard_normal((experts, width)) * width ** -0.5)
         shape.matrix(at + "ffn_gate_exps.weight", wide, width, "Q4_K", experts)
         shape.matrix(at + "ffn_up_exps.weight", wide, width, "Q4_K", experts)
-        shape.matrix(at + "ffn_down_exps.weight", width, wide, "Q6_K" if finer else "Q4_K", experts)
+        shape.matrix(at + "ffn_down_exps.weight", width, wide, down, experts)
     shape.close()
 
 

@@ -3,9 +3,7 @@
 #include <ggml.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
-#include <memory>
 
 #include "base/assert.h"
 
@@ -58,12 +56,10 @@ bool takes_attention(const ggml_tensor& node) {
          ggml_is_contiguous(&node);
 }
 
-void AttentionTasks::FreeMemory::operator()(float* memory) const { std::free(memory); }
-
 void AttentionTasks::clear() {
   sights_.clear();
   tasks_.clear();
-  old_keys_.clear();
+  keys_.drop_old();
 }
 
 const AttentionTasks::Sight* AttentionTasks::sight_of(const ggml_tensor& mask, std::int32_t rows,
@@ -90,19 +86,12 @@ bool AttentionTasks::add(ggml_tensor* node, const AddNode& add_node) {
   const ggml_tensor& k = *node->src[1];
   const auto panels = static_cast<std::int32_t>(k.ne[1] / kPanelCells);
   const auto count = static_cast<std::size_t>(k.ne[0] * k.ne[1] * k.ne[2]);
-  if (count > keys_count_) {
-    old_keys_.push_back(std::move(keys_));
-    keys_count_ = count;
-    keys_.reset(static_cast<float*>(std::aligned_alloc(64, count * sizeof(float))));  // a multiple of 1 KiB
-    if (!keys_) {
-      keys_count_ = 0;
-      return false;
-    }
-  }
+  auto* const keys = reinterpret_cast<float*>(keys_.need(count * sizeof(float)));
+  if (keys == nullptr) return false;
   Task& task = tasks_.emplace_back();
   task.node = node;
   task.sight = sight_of(*node->src[3], static_cast<std::int32_t>(q.ne[1]), block_rows_of(*node), panels, add_node);
-  task.keys = keys_.get();
+  task.keys = keys;
   add_node(pack, &task);
   add_node(attend, &task);
   return true;
@@ -152,8 +141,7 @@ void AttentionTasks::attend(ggml_tensor*, int, int, void* user_data) {
 }
 
 void AttentionTasks::attend_block(const Task& task, std::int64_t row_block, std::int64_t head) {
-  thread_local std::unique_ptr<float, FreeMemory> scratch;
-  thread_local std::size_t scratch_count = 0;
+  thread_local GrowingMemory scratch;
   const ggml_tensor& node = *task.node;
   const ggml_tensor& v = *node.src[2];
   const Sight& sight = *task.sight;
@@ -174,13 +162,10 @@ void AttentionTasks::attend_block(const Task& task, std::int64_t row_block, std:
       block.out[block.rows] = const_cast<float*>(at<float>(node, h, row));
     }
   }
-  const std::size_t count = attention_scratch(block.panel_count, block.depth);
-  if (count > scratch_count) {
-    scratch.reset(static_cast<float*>(std::aligned_alloc(64, (count * sizeof(float) + 63) / 64 * 64)));
-    ASSAY_ASSERT(scratch != nullptr);
-    scratch_count = count;
-  }
-  block.scratch = scratch.get();
+  std::byte* const memory = scratch.need(attention_scratch(block.panel_count, block.depth) * sizeof(float));
+  ASSAY_ASSERT(memory != nullptr);
+  scratch.drop_old();
+  block.scratch = reinterpret_cast<float*>(memory);
   chosen_attention()->attend(block);
 }
 

@@ -4,13 +4,10 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
-#include <functional>
-#include <memory>
 #include <vector>
 
 #include "kernels/attention.h"
-
-struct ggml_tensor;  // NOLINT(readability-identifier-naming): their name
+#include "kernels/graph_tasks.h"
 
 namespace assay::kernels {
 
@@ -23,18 +20,12 @@ bool takes_attention(const ggml_tensor& node);
 // into panels, rows over panels.
 class AttentionTasks {
  public:
-  using Function = void (*)(ggml_tensor* node, int thread, int threads, void* task);
-  using AddNode = std::function<void(Function, void*)>;
-
   // Forgets the last graph; memory is kept.
   void clear();
   // Errors: false when memory is short. REQUIRES: takes_attention(*node).
   bool add(ggml_tensor* node, const AddNode& add_node);
 
  private:
-  struct FreeMemory {
-    void operator()(float* memory) const;
-  };
   // What blocks of rows see of a mask.
   struct Sight {
     const ggml_tensor* mask = nullptr;
@@ -62,9 +53,7 @@ class AttentionTasks {
 
   std::deque<Sight> sights_;  // their addresses stay
   std::deque<Task> tasks_;
-  std::unique_ptr<float, FreeMemory> keys_;
-  std::size_t keys_count_ = 0;
-  std::vector<std::unique_ptr<float, FreeMemory>> old_keys_;  // tasks of this graph may point into them
+  GrowingMemory keys_;
 };
 
 }  // namespace assay::kernels

@@ -3,7 +3,6 @@
 #include <ggml.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <tuple>
 #include <utility>
@@ -39,13 +38,11 @@ bool takes_experts(const ggml_tensor& node) {
          node.src[0]->ne[2] < INT32_MAX;
 }
 
-void ExpertTasks::FreeMemory::operator()(std::byte* memory) const { std::free(memory); }
-
 void ExpertTasks::clear() {
   groupings_.clear();
   rows_tasks_.clear();
   product_tasks_.clear();
-  old_memory_.clear();
+  memory_.drop_old();
 }
 
 const ExpertTasks::Grouping* ExpertTasks::grouping_of(const ggml_tensor& ids, std::int32_t experts,
@@ -72,18 +69,10 @@ const ExpertTasks::RowsTask* ExpertTasks::rows_of(const ggml_tensor& x, const Gr
       return &last;
   }
   const auto pairs = static_cast<std::int64_t>(grouping.places.size());
-  const std::size_t bytes = QuantisedRows::bytes(pairs, shape);
-  if (bytes > memory_bytes_) {
-    old_memory_.push_back(std::move(memory_));
-    memory_bytes_ = (bytes * 5 / 4 + 4095) / 4096 * 4096;
-    memory_.reset(static_cast<std::byte*>(std::aligned_alloc(64, memory_bytes_)));
-    if (!memory_) {
-      memory_bytes_ = 0;
-      return nullptr;
-    }
-  }
+  std::byte* const memory = memory_.need(QuantisedRows::bytes(pairs, shape));
+  if (memory == nullptr) return nullptr;
   RowsTask& task = rows_tasks_.emplace_back();
-  task = {.x = &x, .grouping = &grouping, .rows = QuantisedRows::in(pairs, shape, memory_.get())};
+  task = {.x = &x, .grouping = &grouping, .rows = QuantisedRows::in(pairs, shape, memory)};
   task.rows.out_rows = grouping.pairs.data();
   add_node(quantise, &task);
   return &task;

@@ -7,16 +7,12 @@
 // product of this row with this expert's weights, whatever rows stand beside it and however they fall to experts.
 
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <functional>
-#include <memory>
 #include <vector>
 
+#include "kernels/graph_tasks.h"
 #include "kernels/product.h"
-
-struct ggml_tensor;  // NOLINT(readability-identifier-naming): their name
 
 namespace assay::kernels {
 
@@ -29,18 +25,12 @@ bool takes_experts(const ggml_tensor& node);
 // that are no expert's make rows of zeros.
 class ExpertTasks {
  public:
-  using Function = void (*)(ggml_tensor* node, int thread, int threads, void* task);
-  using AddNode = std::function<void(Function, void*)>;
-
   // Forgets the last graph; memory is kept.
   void clear();
   // Errors: false when memory is short. REQUIRES: takes_experts(*node).
   bool add(ggml_tensor* node, const AddNode& add_node);
 
  private:
-  struct FreeMemory {
-    void operator()(std::byte* memory) const;
-  };
   struct Group {
     std::int32_t expert = 0;
     std::int32_t first = 0;  // place of its first row
@@ -78,9 +68,7 @@ class ExpertTasks {
   std::deque<Grouping> groupings_;  // their addresses stay
   std::deque<RowsTask> rows_tasks_;
   std::deque<ProductTask> product_tasks_;
-  std::unique_ptr<std::byte, FreeMemory> memory_;  // of the last rows task
-  std::size_t memory_bytes_ = 0;
-  std::vector<std::unique_ptr<std::byte, FreeMemory>> old_memory_;  // tasks of this graph may point into it
+  GrowingMemory memory_;  // of the last rows task
 };
 
 }  // namespace assay::kernels

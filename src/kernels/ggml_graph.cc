@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -17,6 +16,7 @@
 #include "kernels/ggml_attention.h"
 #include "kernels/ggml_experts.h"
 #include "kernels/ggml_weights.h"
+#include "kernels/graph_tasks.h"
 #include "kernels/product.h"
 
 // For each graph a second one is made: the same nodes, but each product of ours becomes a custom node, and before the
@@ -28,9 +28,6 @@ namespace {
 
 struct FreeContext {
   void operator()(ggml_context* context) const { ggml_free(context); }
-};
-struct FreeMemory {
-  void operator()(std::byte* memory) const { std::free(memory); }
 };
 
 constexpr std::int32_t kRowsInOrder = 4;
@@ -103,7 +100,7 @@ class Rewriter {
     product_tasks_.clear();
     experts_.clear();
     attention_.clear();
-    old_memory_.clear();
+    rows_memory_.drop_old();
     quantised_ = {};
     quantised_x_ = nullptr;
   }
@@ -133,18 +130,9 @@ class Rewriter {
 
   bool add_quantising(const ggml_tensor* x, const PackedShape& shape) {
     const std::int64_t rows = ggml_nrows(x);
-    const std::size_t bytes = QuantisedRows::bytes(rows, shape);
-    if (bytes > rows_bytes_) {
-      // Tasks of this graph point into the old memory, so it stays until the next graph.
-      old_memory_.push_back(std::move(rows_memory_));
-      rows_bytes_ = (bytes * 5 / 4 + 4095) / 4096 * 4096;
-      rows_memory_.reset(static_cast<std::byte*>(std::aligned_alloc(64, rows_bytes_)));
-      if (!rows_memory_) {
-        rows_bytes_ = 0;
-        return false;
-      }
-    }
-    quantised_ = QuantisedRows::in(rows, shape, rows_memory_.get());
+    std::byte* const memory = rows_memory_.need(QuantisedRows::bytes(rows, shape));
+    if (memory == nullptr) return false;
+    quantised_ = QuantisedRows::in(rows, shape, memory);
     quantised_x_ = x;
     QuantiseTask& task = quantise_tasks_.emplace_back();
     task = {.x = x, .rows = quantised_};
@@ -193,21 +181,17 @@ class Rewriter {
   // Packs one piece of the weights into memory of this thread, as a matrix of its own.
   static void multiply_unpacked(const Unit& unit, const ProductTask& task, const PackedShape& shape, std::int64_t piece,
                                 float* out, std::size_t stride) {
-    thread_local std::unique_ptr<std::byte, FreeMemory> memory;
-    thread_local std::size_t memory_bytes = 0;
+    thread_local GrowingMemory pieces;
     const std::int64_t panel = piece * unit.panels_max;
     const std::int64_t column = panel * kPanelColumns;
     PackedShape part = shape;
     part.columns = std::min<std::int64_t>(std::int64_t{unit.panels_max} * kPanelColumns, shape.columns - column);
     const std::size_t packed_bytes = (part.bytes() + 63) / 64 * 64;
-    const std::size_t bytes = packed_bytes + slice_floats(*task.weights) * sizeof(float);
-    if (bytes > memory_bytes) {
-      memory.reset(static_cast<std::byte*>(std::aligned_alloc(64, bytes)));
-      ASSAY_ASSERT(memory != nullptr);
-      memory_bytes = bytes;
-    }
-    const PackedWeights packed = PackedWeights::in(part, memory.get());
-    pack_panels(*task.weights, panel, part.panels(), packed, 0, reinterpret_cast<float*>(memory.get() + packed_bytes));
+    std::byte* const memory = pieces.need(packed_bytes + slice_floats(*task.weights) * sizeof(float));
+    ASSAY_ASSERT(memory != nullptr);
+    pieces.drop_old();
+    const PackedWeights packed = PackedWeights::in(part, memory);
+    pack_panels(*task.weights, panel, part.panels(), packed, 0, reinterpret_cast<float*>(memory + packed_bytes));
     multiply_piece(unit, packed, task.rows, 0, out + column, stride);
   }
 
@@ -221,9 +205,7 @@ class Rewriter {
   std::deque<ProductTask> product_tasks_;
   ExpertTasks experts_;
   AttentionTasks attention_;
-  std::unique_ptr<std::byte, FreeMemory> rows_memory_;
-  std::size_t rows_bytes_ = 0;
-  std::vector<std::unique_ptr<std::byte, FreeMemory>> old_memory_;
+  GrowingMemory rows_memory_;
   QuantisedRows quantised_;
   const ggml_tensor* quantised_x_ = nullptr;
   float nothing_ = 0;

@@ -15,10 +15,10 @@
 #include <random>
 #include <string_view>
 #include <system_error>
-#include <thread>
 #include <vector>
 
 #include "base/assert.h"
+#include "base/parallel.h"
 #include "base/sha256.h"
 #include "base/xxh3.h"
 
@@ -99,17 +99,10 @@ class OpenFile {
 // Calls `work(block)` for each block, on threads, until one says false; that one's number, or `count`.
 template <typename Work>
 std::size_t each_block(std::size_t count, std::int32_t threads, const Work& work) {
-  std::atomic<std::size_t> next{0};
   std::atomic<std::size_t> stopped{count};
-  const auto run = [&] {
-    for (std::size_t block = next++; block < count && stopped == count; block = next++) {
-      if (!work(block)) stopped = block;
-    }
-  };
-  std::vector<std::thread> others;
-  for (std::size_t i = 1; i < std::min(static_cast<std::size_t>(threads), count); i++) others.emplace_back(run);
-  run();
-  for (std::thread& other : others) other.join();
+  in_parallel(count, static_cast<std::size_t>(threads), [&](std::size_t block) {
+    if (stopped == count && !work(block)) stopped = block;
+  });
   return stopped;
 }
 

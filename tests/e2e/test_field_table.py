@@ -9,6 +9,7 @@ import os
 import re
 import unittest
 
+import counted
 import harness
 
 CASES = """
@@ -69,14 +70,6 @@ def rows():
         yield number, words
 
 
-def tests_of(suite):
-    for entry in suite:
-        if isinstance(entry, unittest.TestSuite):
-            yield from tests_of(entry)
-        else:
-            yield entry
-
-
 class Table(unittest.TestCase):
     def test_every_case_has_its_row(self):
         numbers = [number for number, _ in rows()]
@@ -85,7 +78,7 @@ class Table(unittest.TestCase):
         self.assertTrue(all(words for _, words in rows()))
 
     def test_every_test_that_a_row_names_is_there(self):
-        names = [test.id() for test in tests_of(unittest.defaultTestLoader.discover(harness.HERE))]
+        names = [test.id() for test in counted.tests_of(unittest.defaultTestLoader.discover(harness.HERE))]
         for number, words in rows():
             for word in words:
                 with self.subTest(case=number, word=word):

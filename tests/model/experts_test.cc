@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -14,6 +13,7 @@
 #include "engine/llama_runtime.h"
 #include "engine/testing/tiny_engine.h"
 #include "kernels/ggml_device.h"
+#include "kernels/testing/relative_difference.h"
 
 namespace assay::engine {
 namespace {
@@ -50,16 +50,6 @@ class Experts : public ::testing::Test {
     }
     return all;
   }
-
-  static double difference(const std::vector<float>& a, const std::vector<float>& b) {
-    double difference = 0;
-    double size = 0;
-    for (std::size_t i = 0; i < a.size(); i++) {
-      difference += (double{a[i]} - b[i]) * (double{a[i]} - b[i]);
-      size += double{b[i]} * b[i];
-    }
-    return std::sqrt(difference / size);
-  }
 };
 
 TEST_F(Experts, ArePackedWithTheRest) {
@@ -81,7 +71,7 @@ TEST_F(Experts, ArePackedWithTheRest) {
 TEST_F(Experts, AreCloseToThoseOfLlamaCpp) {
   const std::vector<float> theirs = logits(*load(Packing::kOff), kRows, kRows);
   const std::vector<float> ours = logits(*load(Packing::kOn), kRows, kRows);
-  EXPECT_LT(difference(ours, theirs), 0.01);
+  EXPECT_LT(kernels::testing::relative_difference(ours, theirs), 0.01);
   EXPECT_NE(ours, theirs);
 }
 

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -14,6 +13,7 @@
 
 #include "engine/bit_check.h"
 #include "engine/llama_model.h"
+#include "kernels/testing/relative_difference.h"
 
 namespace assay::engine {
 namespace {
@@ -56,13 +56,7 @@ TEST_F(Kernels, AreCloseToThoseOfLlamaCpp) {
   EXPECT_EQ(model->packing().mode, Packing::kOn);
   EXPECT_GT(model->packing().bytes, 100U << 20);
   const std::vector<float> ours = logits(*model);
-  double difference = 0;
-  double size = 0;
-  for (std::size_t i = 0; i < ours.size(); i++) {
-    difference += (double{ours[i]} - theirs[i]) * (double{ours[i]} - theirs[i]);
-    size += double{theirs[i]} * theirs[i];
-  }
-  EXPECT_LT(std::sqrt(difference / size), 0.1);
+  EXPECT_LT(kernels::testing::relative_difference(ours, theirs), 0.1);
   EXPECT_NE(ours, theirs) << "was it ours that computed?";
 }
 

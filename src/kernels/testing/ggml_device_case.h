@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -20,6 +19,7 @@
 #include <vector>
 
 #include "kernels/ggml_device.h"
+#include "kernels/testing/relative_difference.h"
 
 namespace assay::kernels::testing {
 
@@ -129,16 +129,6 @@ inline Floats compute(ggml_backend* backend, const Weights& weights, const Float
 
 inline bool same_bits(const Floats& a, const Floats& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
-}
-
-inline double relative_difference(const Floats& a, const Floats& b) {
-  double difference = 0;
-  double size = 0;
-  for (std::size_t i = 0; i < a.size(); i++) {
-    difference += (double{a[i]} - b[i]) * (double{a[i]} - b[i]);
-    size += double{b[i]} * b[i];
-  }
-  return std::sqrt(difference / size);
 }
 
 class DeviceTest : public ::testing::Test {

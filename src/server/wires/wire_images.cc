@@ -33,21 +33,21 @@ bool is_image_part(const Value& value) {
   return source != nullptr && source->is_object() && source->find("data") != nullptr;
 }
 
-// `path` leads to `value`; it is left as it came, or leading to the part that was found.
+// Where a part was found, `path` gets the way to it from `value`, its end first.
 bool find_part(const Value& value, Value::Array& path) {
   if (is_image_part(value)) return true;
   if (const Value::Array* array = value.array()) {
     for (std::size_t i = 0; i < array->size(); i++) {
+      if (!find_part((*array)[i], path)) continue;
       path.emplace_back(Value::Integer{std::to_string(i)});
-      if (find_part((*array)[i], path)) return true;
-      path.pop_back();
+      return true;
     }
   }
   if (const Value::Object* object = value.object()) {
     for (const Value::Member& member : *object) {
+      if (!find_part(member.second, path)) continue;
       path.emplace_back(member.first);
-      if (find_part(member.second, path)) return true;
-      path.pop_back();
+      return true;
     }
   }
   return false;
@@ -58,6 +58,7 @@ bool find_part(const Value& value, Value::Array& path) {
 std::optional<Value::Array> find_image_part(const Value& value) {
   Value::Array path;
   if (!find_part(value, path)) return std::nullopt;
+  std::reverse(path.begin(), path.end());
   return path;
 }
 
