@@ -42,3 +42,5 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
     endif()
   endforeach()
 endif()
+
+include(cmake/ggml_barrier.cmake)
