@@ -101,6 +101,7 @@ Result<DecisionReply> LlamaHeadDecider::decide(const DecisionRequest& request) {
     return invalid_argument("hidden_state", "Models with a decision head of their own give no hidden state.");
   OptionOrders orders(request, [](const Question&) { return true; });
   if (orders.trivial()) return compute(request);
+  if (const Status few = orders.check_count(limits_.questions_max); !few.ok()) return few.error();
   const Result<DecisionReply> asked = compute(orders.expanded());
   if (!asked.ok()) return orders.in_original(asked.error());
   return orders.merged(asked.value());
