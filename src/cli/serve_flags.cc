@@ -29,7 +29,8 @@ void add_load_options(std::vector<OptionSpec>& out, ServeFlags& flags) {
                               &flags.step_ms, 1, 60'000));
   out.push_back(number_option("stuck-seconds", "N", "A decode that takes longer makes health and ping say 503",
                               &flags.stuck_seconds, 1, 86'400));
-  out.push_back(number_option("answer-cache", "N", "Whole replies kept for requests that come again; 0: none",
+  out.push_back(number_option("answer-cache", "N",
+                              "Whole replies kept for requests that come again, in at most 256 MiB; 0: none",
                               &flags.answer_cache, 0, 1 << 20));
   out.push_back(number_option("grace-seconds", "N",
                               "After a signal accepted requests have this long, then they get 503",
