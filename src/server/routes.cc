@@ -197,7 +197,7 @@ std::optional<Routes::Served> Routes::check_head(const Route* route, const HttpR
     place_.metrics.count_refusal(ErrorCode::kNotFound);
     Served served;
     served.reply.status = 404;
-    served.reply.body = no_such_path_body(no_route_text(request.path));
+    served.reply.body = no_such_path_body(no_route_text(request.path, map_.routes()));
     return served;
   }
   if (!takes(*route, request.method)) return refuse_method(*route, id);
