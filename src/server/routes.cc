@@ -257,8 +257,9 @@ Routes::Served Routes::served_of(DecisionOutcome outcome) {
 Status Routes::check_body(const Route& route, const HttpRequest& request) {
   if (request.body.size() > settings_.body_bytes_max) return too_large(request.body.size(), settings_.body_bytes_max);
   if (const std::optional<double> wait = rate_limit_.take(client_of(request)); wait.has_value()) {
-    return Error{ErrorCode::kTooBusy, "too many requests from this client; the limit is a number of them a minute", "",
-                 *wait};
+    const auto limit = static_cast<std::int64_t>(options_.rate_limit_per_minute);
+    return Error{ErrorCode::kTooBusy,
+                 "too many requests of this key; the limit is " + std::to_string(limit) + " a minute", "", *wait};
   }
   if (draining_.load()) return Error{ErrorCode::kUnavailable, "the server is shutting down", ""};
   if (route.kind == RouteKind::kForeign) return {};
