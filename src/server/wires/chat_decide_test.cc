@@ -362,6 +362,7 @@ TEST(ChatDecide, ADecidersErrorNamesTheCallersField) {
   EXPECT_EQ(field("questions[0].options[1].id"), "guided_choice");
   EXPECT_EQ(field("questions[0].permute"), "x_permute");
   EXPECT_EQ(field("readout"), "x_readout");
+  EXPECT_EQ(field("lesson"), "x_lesson");
 }
 
 TEST(ChatDecide, RoundsTheEntropyToo) {

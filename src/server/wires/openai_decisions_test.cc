@@ -382,6 +382,7 @@ TEST(OpenAiDecisions, ADecidersErrorNamesTheCallersField) {
   EXPECT_EQ(field("questions[2].options[1].description"), "questions[2].levels[1].description");
   EXPECT_EQ(field("questions[1].permute"), "questions[1].x_permute");
   EXPECT_EQ(field("readout"), "x_readout");
+  EXPECT_EQ(field("lesson"), "x_lesson");
   EXPECT_EQ(field("questions[9].text"), "questions[9].text");
   EXPECT_EQ(field("questions"), "questions");
 }
