@@ -39,7 +39,8 @@ std::optional<Value::Array> loc_of(const SystemOneEcho& echo, const std::string&
     loc.emplace_back("state");
     return loc;
   }
-  for (const char* setting : {"readout", "layout", "hidden_state", "receipt", "allowed_mass", "priority", "lesson"}) {
+  for (const char* setting :
+       {"readout", "layout", "hidden_state", "receipt", "allowed_mass", "priority", "lesson", "explain"}) {
     if (field != setting) continue;
     loc.emplace_back(std::string("x_") + setting);
     return loc;

@@ -268,6 +268,7 @@ TEST(SemifError, SpeaksOfTheFieldsThatTheBodyHas) {
   EXPECT_EQ(translated("questions[0].text"), "decision.question");
   EXPECT_EQ(translated("state"), "decision.state");
   EXPECT_EQ(translated("lesson"), "x_lesson");
+  EXPECT_EQ(translated("explain"), "x_explain");
   EXPECT_EQ(translated("readout"), "x_readout");
   EXPECT_EQ(translated("layout"), "x_layout");
   EXPECT_EQ(translated("receipt"), "x_receipt");
