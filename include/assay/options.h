@@ -66,7 +66,7 @@ struct DeciderOptions {
   // coming beside a long one.
   double step_ms = 100;
   double stuck_seconds = 120;            // a decode that takes longer makes the decider unhealthy
-  std::size_t answer_cache_entries = 0;  // whole replies kept for requests that come again; 0: off
+  std::size_t answer_cache_entries = 0;  // whole replies kept for requests that come again, in at most 256 MiB; 0: off
   std::string snapshots_dir;             // prefixes computed before (assay warm) are read from here; empty: none
   bool write_snapshots = false;          // each kept prefix is written there as soon as it is computed
   // A folder of lessons (docs/lessons.md) that open() puts on top; empty: none. TaughtDecider (lesson_desk.h) does

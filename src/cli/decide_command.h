@@ -1,6 +1,7 @@
 #pragma once
 // `assay decide`: one decision, or several on one state, from flags, a file or standard input.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,8 +14,8 @@ namespace assay::cli {
 struct DecideFlags {
   ModelFlags model;
   QuestionFlags question;
-  std::string state;
-  std::string state_file;  // "-" is standard input
+  std::optional<std::string> state;
+  std::optional<std::string> state_file;  // "-" is standard input
   bool state_json = false;
   std::vector<std::string> images;  // files, PNG or JPEG
   std::string file;                 // a JSON body, or "-"; empty: the flags are the decision

@@ -144,6 +144,12 @@ TEST_F(DecideTest, StateComesFromAFileOrStandardInput) {
   flags_.question = {.question = "Q", .options = {"a", "b"}};
   ASSERT_EQ(run("piped b"), 0);
   EXPECT_EQ(*request_->front().state.string(), "piped b");
+  flags_.state = "";  // an empty state, not a missing one: standard input is somebody else's
+  ASSERT_EQ(run("rows of a loop"), 0);
+  EXPECT_EQ(*request_->front().state.string(), "");
+  flags_.state.reset();
+  flags_.state_file = "";
+  EXPECT_EQ(run("rows of a loop"), 2);
   flags_.state_file = dir_.write("state", "in a file\n");
   ASSERT_EQ(run(), 0);
   EXPECT_EQ(*request_->front().state.string(), "in a file\n");

@@ -42,13 +42,13 @@ Result<DecideInput> input_from_list(const Value& list) {
 }
 
 Result<Value> state_from_flags(const DecideFlags& flags, const Streams& streams) {
-  std::string text = flags.state;
-  if (!flags.state_file.empty()) {
-    if (!flags.state.empty()) return invalid_argument("--state", "give either --state or --state-file");
-    Result<std::string> read = read_text(flags.state_file, streams);
+  std::string text = flags.state.value_or("");
+  if (flags.state_file) {
+    if (flags.state) return invalid_argument("--state", "give either --state or --state-file");
+    Result<std::string> read = read_text(*flags.state_file, streams);
     if (!read.ok()) return read.error();
     text = std::move(*read);
-  } else if (flags.state.empty()) {
+  } else if (!flags.state) {
     if (streams.in_is_terminal) return invalid_argument("--state", "no state: give --state or --state-file");
     text.assign(std::istreambuf_iterator<char>(streams.in), {});
   }
@@ -81,14 +81,14 @@ namespace {
 
 Result<DecideInput> read_question(const DecideFlags& flags, const Streams& streams) {
   if (!flags.file.empty()) {
-    if (flags.question.any() || !flags.state.empty() || !flags.state_file.empty()) {
+    if (flags.question.any() || flags.state || flags.state_file) {
       return invalid_argument("FILE", "give either a file or --state and --question, not both");
     }
     const Result<std::string> text = read_text(flags.file, streams);
     if (!text.ok()) return text.error();
     return decide_input_from_json(*text);
   }
-  if (!flags.question.any() && flags.state.empty() && flags.state_file.empty()) {
+  if (!flags.question.any() && !flags.state && !flags.state_file) {
     return invalid_argument("--question",
                             "nothing to decide: give --state, --question and --option, or a JSON file "
                             "('assay decide --help' has examples)");

@@ -1,37 +1,23 @@
 #include "cli/machine_facts.h"
 
 #include <array>
-#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <sstream>
-#include <string_view>
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/cgroup.h"
+
 namespace assay::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string first_line(const fs::path& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
-
-std::optional<std::uint64_t> number_of(std::string_view text) {
-  std::uint64_t number = 0;
-  const auto [rest, code] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (code != std::errc() || rest != text.data() + text.size()) return std::nullopt;
-  return number;
-}
 
 std::set<std::string> read_cpu_flags(const std::string& path) {
   std::ifstream file(path);
@@ -43,30 +29,11 @@ std::set<std::string> read_cpu_flags(const std::string& path) {
   return {};
 }
 
-// The process's own cgroup and all above it: the smallest limit holds.
 void read_cgroup(const MachinePaths& paths, MachineFacts& facts) {
-  const std::string line = first_line(paths.cgroup_of_process);
-  fs::path relative = line.starts_with("0::/") ? fs::path(line.substr(4)) : fs::path();
-  while (true) {
-    const fs::path folder = fs::path(paths.cgroup_root) / relative;
-    if (const auto limit = number_of(first_line(folder / "memory.max"))) {
-      if (!facts.memory_limit_bytes || *limit < *facts.memory_limit_bytes) {
-        facts.memory_limit_bytes = limit;
-        facts.memory_used_bytes = number_of(first_line(folder / "memory.current")).value_or(0);
-      }
-    }
-    // "200000 100000": 2 cores; "max 100000": no limit.
-    const std::string cpu = first_line(folder / "cpu.max");
-    const std::size_t space = cpu.find(' ');
-    const auto quota = number_of(std::string_view(cpu).substr(0, space));
-    const auto period = space == std::string::npos ? std::nullopt : number_of(std::string_view(cpu).substr(space + 1));
-    if (quota && period && *period > 0) {
-      const double cores = static_cast<double>(*quota) / static_cast<double>(*period);
-      if (!facts.cpu_limit || cores < *facts.cpu_limit) facts.cpu_limit = cores;
-    }
-    if (relative.empty()) return;
-    relative = relative.parent_path();
-  }
+  const CgroupLimits limits = read_cgroup_limits({.of_process = paths.cgroup_of_process, .root = paths.cgroup_root});
+  facts.memory_limit_bytes = limits.memory_limit_bytes;
+  facts.memory_used_bytes = limits.memory_limit_bytes.value_or(0) - limits.memory_free_bytes.value_or(0);
+  facts.cpu_limit = limits.cpu_cores;
 }
 
 void read_model(const std::string& path, MachineFacts& facts) {

@@ -68,7 +68,7 @@ void add_decision_options(std::vector<OptionSpec>& out, ModelFlags& flags) {
                                       "Where check results are kept; default: beside the model, else the cache folder",
                                       &flags.check_dir)));
   out.push_back(number_option("options-max", "N", "Most options of one question", &flags.options_max, 1, 1 << 20));
-  out.push_back(number_option("queue-jobs-max", "N", "Accepted requests that may wait; more are refused",
+  out.push_back(number_option("queue-jobs-max", "N", "Jobs that are not answered yet; above it new requests get 503",
                               &flags.queue_jobs_max, 1, 1 << 20));
   out.push_back(choice_option("log-level",
                               "Least log level that is written to stderr; default: info for serve, else warn",

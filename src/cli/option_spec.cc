@@ -88,6 +88,15 @@ OptionSpec text_option(std::string name, std::string value_name, std::string hel
   return spec;
 }
 
+OptionSpec text_option(std::string name, std::string value_name, std::string help, std::optional<std::string>* target) {
+  OptionSpec spec = base_spec(std::move(name), std::move(value_name), std::move(help), OptionKind::kText);
+  spec.set = [target](const std::vector<std::string>& values) {
+    *target = values.back();
+    return Status();
+  };
+  return spec;
+}
+
 OptionSpec list_option(std::string name, std::string value_name, std::string help, std::vector<std::string>* target) {
   OptionSpec spec = base_spec(std::move(name), std::move(value_name), std::move(help), OptionKind::kText);
   spec.repeats = true;

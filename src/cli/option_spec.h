@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -66,6 +67,8 @@ Result<bool> parse_switch(const std::string& what, const std::string& text);
 // The following make specs that store into *target, whose present value is the default shown. The target must outlive
 // the spec.
 OptionSpec text_option(std::string name, std::string value_name, std::string help, std::string* target);
+// The same where an empty text is another thing than none.
+OptionSpec text_option(std::string name, std::string value_name, std::string help, std::optional<std::string>* target);
 OptionSpec list_option(std::string name, std::string value_name, std::string help, std::vector<std::string>* target);
 OptionSpec switch_option(std::string name, std::string help, bool* target);
 // A switch whose default may be on. Every word of a switch is taken (true, 1, …), the help shows on and off.

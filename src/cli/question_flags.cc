@@ -44,11 +44,14 @@ Option option_from_text(const std::string& text) {
 
 Result<std::vector<Option>> scale_from_text(const std::string& text) {
   std::vector<Option> out;
-  if (const std::size_t dots = text.find(".."); dots != std::string::npos) {
+  // With a comma they are texts, which may have dots of their own.
+  const std::size_t dots = text.find("..");
+  if (dots != std::string::npos && text.find(',') == std::string::npos) {
     const auto low = parse_whole_number("--scale", text.substr(0, dots), -kLevelLimit, kLevelLimit);
     if (!low.ok()) return low.error();
-    const auto high = parse_whole_number("--scale", text.substr(dots + 2), *low, *low + kLevelLimit);
+    const auto high = parse_whole_number("--scale", text.substr(dots + 2), -kLevelLimit, kLevelLimit);
     if (!high.ok()) return high.error();
+    if (*high < *low) return invalid_argument("--scale", "--scale goes from low to high, and '" + text + "' does not");
     for (std::int64_t level = *low; level <= *high; ++level) out.push_back({std::to_string(level), std::nullopt});
     return out;
   }

@@ -24,6 +24,11 @@ TEST(QuestionFlags, ScalesAreRangesOrTexts) {
   ASSERT_TRUE(texts.ok());
   EXPECT_EQ((*texts)[2].id, "2");
   EXPECT_EQ((*texts)[2].description, "good");
+  const auto dotted = scale_from_text("not yet...,now..,done");
+  ASSERT_TRUE(dotted.ok());
+  EXPECT_EQ(dotted->size(), 3u);
+  EXPECT_EQ(dotted->front().description, "not yet...");
+  EXPECT_NE(scale_from_text("5..0").error().message.find("from low to high"), std::string::npos);
   for (const char* bad : {"5..0", "a..b", "0..", "bad,,good", "bad,"}) EXPECT_FALSE(scale_from_text(bad).ok()) << bad;
 }
 

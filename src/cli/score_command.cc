@@ -251,7 +251,9 @@ int run_score(const ScoreFlags& flags, Streams& streams, const RunContext& conte
     return report_error(streams.err, made.error());
   std::ostream& out = flags.output == "-" ? streams.out : plan.output;
   RowCount count;
-  if (plan.resumed.rows > 0) streams.err << "score: " << plan.resumed.rows << " rows are there already\n";
+  if (plan.resumed.rows > 0)
+    streams.err << "score: " << plan.resumed.rows
+                << " rows are there already (of another question, model or setting? then --overwrite)\n";
   if (plan.rows && *plan.rows == plan.resumed.rows && plan.resumed.rows > 0) {
     return finish(plan, count, context, streams.err);
   }

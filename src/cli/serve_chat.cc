@@ -1,5 +1,6 @@
 #include "cli/serve_chat.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -94,6 +95,8 @@ Result<ServeFlags> with_llama_settings(ServeFlags flags, const server::LlamaSett
   if (flags.model.chat_template.empty()) flags.chat_template_text = settings.chat_template;
   flags.aliases = split_at_commas(flags.aliases);
   flags.api_keys = split_at_commas(flags.api_keys);
+  if (std::find(flags.aliases.begin(), flags.aliases.end(), "") != flags.aliases.end())
+    return invalid_argument("--alias", "--alias is empty, or has nothing between two commas");
   return flags;
 }
 

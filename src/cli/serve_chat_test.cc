@@ -98,6 +98,16 @@ TEST(WithLlamaSettings, RefusesWhatThisServerCannotDo) {
   EXPECT_EQ(with_llama_settings({}, settings)->path_prefix, "/x");
 }
 
+TEST(WithLlamaSettings, AnAliasIsNotEmpty) {
+  for (const char* alias : {"", "a,", ",a", "a,,b"}) {
+    ServeFlags flags;
+    flags.aliases = {"good", alias};
+    const Result<ServeFlags> merged = with_llama_settings(flags, {});
+    ASSERT_FALSE(merged.ok()) << alias;
+    EXPECT_EQ(merged.error().field, "--alias");
+  }
+}
+
 TEST(IsForManyModels, WhereNothingNamesOne) {
   EXPECT_TRUE(is_for_many_models({}, {}));
   ServeFlags flags;

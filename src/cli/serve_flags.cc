@@ -29,7 +29,8 @@ void add_load_options(std::vector<OptionSpec>& out, ServeFlags& flags) {
                               &flags.step_ms, 1, 60'000));
   out.push_back(number_option("stuck-seconds", "N", "A decode that takes longer makes health and ping say 503",
                               &flags.stuck_seconds, 1, 86'400));
-  out.push_back(number_option("answer-cache", "N", "Whole replies kept for requests that come again; 0: none",
+  out.push_back(number_option("answer-cache", "N",
+                              "Whole replies kept for requests that come again, in at most 256 MiB; 0: none",
                               &flags.answer_cache, 0, 1 << 20));
   out.push_back(number_option("grace-seconds", "N",
                               "After a signal accepted requests have this long, then they get 503",
@@ -39,7 +40,7 @@ void add_load_options(std::vector<OptionSpec>& out, ServeFlags& flags) {
 void add_http_options(std::vector<OptionSpec>& out, ServeFlags& flags) {
   out.push_back(list_option("api-key", "KEY", "Clients must send one of these keys; once for each", &flags.api_keys));
   out.push_back(as_file(text_option("api-key-file", "FILE", "A file with one key a line", &flags.api_key_file)));
-  out.push_back(number_option("rate-limit", "N", "Decisions a minute for each key, then 429; 0: no limit",
+  out.push_back(number_option("rate-limit", "N", "Requests a minute for each key (GET is free), then 429; 0: no limit",
                               &flags.rate_limit, 0, 1'000'000));
   out.push_back(list_option("cors-origin", "ORIGIN",
                             "Web pages of this origin may call; once for each; localhost: this machine's; *: all",
@@ -100,7 +101,8 @@ void add_wire_options(std::vector<OptionSpec>& out, ServeFlags& flags) {
       list_option("alias", "NAME", "One more name that requests may call the model by; once for each", &flags.aliases));
   out.push_back(number_option("max-options", "N", "Most options of a System One question; above 255 most levels, too",
                               &flags.max_options, 2, 1024));
-  out.push_back(number_option("round", "N", "Decimals of System One's numbers; 0: as many as they have; 2: as Jev",
+  out.push_back(number_option("round", "N",
+                              "Decimals of System One's and OpenAI's numbers; 0: as many as they have; 2: as Jev",
                               &flags.round, 0, 15));
 }
 

@@ -17,6 +17,9 @@ Result<std::unique_ptr<SignalWatcher>> SignalWatcher::open() {
   sigemptyset(&set);
   sigaddset(&set, SIGINT);
   sigaddset(&set, SIGTERM);
+  // A terminal that closes ends as SIGTERM does, unless the caller wanted it ignored (nohup).
+  struct sigaction hang_up = {};
+  if (sigaction(SIGHUP, nullptr, &hang_up) == 0 && hang_up.sa_handler != SIG_IGN) sigaddset(&set, SIGHUP);
   if (pthread_sigmask(SIG_BLOCK, &set, nullptr) != 0) return Error{ErrorCode::kIo, "signals cannot be blocked", ""};
   const int signal_fd = signalfd(-1, &set, SFD_CLOEXEC);
   const int end_fd = eventfd(0, EFD_CLOEXEC);
@@ -55,6 +58,8 @@ void SignalWatcher::watch() {
 
 void SignalWatcher::take(unsigned number) {
   if (!expected_.load()) _exit(static_cast<int>(128 + number));
+  // A shell may pass on what the terminal said to all; that is not somebody who cannot wait.
+  if (stopped_.load() && number == SIGHUP) return;
   if (stopped_.load()) _exit(130);
   {
     const std::lock_guard<std::mutex> lock(mutex_);

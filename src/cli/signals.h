@@ -1,6 +1,6 @@
 #pragma once
-// SIGINT and SIGTERM as a value that can be looked at and waited for. No signal handler runs: a thread reads the
-// signals from a descriptor.
+// SIGINT, SIGTERM and, unless it is ignored, SIGHUP as a value that can be looked at and waited for. No signal handler
+// runs: a thread reads the signals from a descriptor.
 
 #include <atomic>
 #include <condition_variable>
@@ -13,10 +13,10 @@
 namespace assay::cli {
 
 // Thread-safe. Until expect() is called a signal ends the process at once with 128 + its number. After it, the first
-// signal makes stopped() true; the second ends the process at once with 130.
+// signal makes stopped() true; the second, unless it is SIGHUP, ends the process at once with 130.
 class SignalWatcher {
  public:
-  // Blocks both signals in the calling thread and in all that it starts from now on: call it first, from main, once.
+  // Blocks these signals in the calling thread and in all that it starts from now on: call it first, from main, once.
   static Result<std::unique_ptr<SignalWatcher>> open();
   ~SignalWatcher();
   SignalWatcher(const SignalWatcher&) = delete;

@@ -119,12 +119,19 @@ std::string what_embeds(const Gguf& gguf, const ModelFacts& facts) {
   return "";
 }
 
+bool is_later_shard(const Gguf& gguf) {
+  return number_of(gguf, "split.count").value_or(1) > 1 && number_of(gguf, "split.no").value_or(0) != 0;
+}
+
 // A decision head changes the rules: an encoder with one (Laya, Clef) answers through llama.cpp's decision code.
 Status check_kind(const std::string& path, const Gguf& gguf, ModelFacts& facts) {
   const std::string type = text_of(gguf, "general.type");
   if (type == "adapter") return unsupported(path, "it is an adapter (LoRA); give the base model");
   if (type == "mmproj") return unsupported(path, "it is a multimodal projector (mmproj), not a language model");
   if (type == "imatrix") return unsupported(path, "it is an importance matrix");
+  // These say no more than which one they are, so this comes before what they lack.
+  if (is_later_shard(gguf))
+    return unsupported(path, "it is a later shard of a split model; give the first one (-00001-of-)");
   if (facts.architecture.empty()) return unsupported(path, "its metadata has no general.architecture");
   if (!facts.decision_head.empty()) return {};
   for (const Refused& refused : kRefused) {
@@ -138,12 +145,10 @@ Status check_kind(const std::string& path, const Gguf& gguf, ModelFacts& facts) 
   return {};
 }
 
-// All files of the model. A shard that is not the first cannot be opened alone.
+// All files of the model, of which `path` is the first.
 Result<std::vector<std::string>> shards_of(const std::string& path, const Gguf& gguf) {
   const std::uint64_t shards = number_of(gguf, "split.count").value_or(1);
   if (shards <= 1) return std::vector{path};
-  if (number_of(gguf, "split.no").value_or(0) != 0)
-    return unsupported(path, "it is a later shard of a split model; give the first one (-00001-of-)");
   std::smatch match;
   static const std::regex kShard("^(.*)-00001-of-([0-9]{5})\\.gguf$");
   if (!std::regex_match(path, match, kShard))

@@ -16,6 +16,7 @@
 #include <sstream>
 #include <utility>
 
+#include "base/cgroup.h"
 #include "base/log.h"
 
 namespace assay::engine {
@@ -33,27 +34,6 @@ void on_llama_log(ggml_log_level level, const char* text, void*) {
   if (level != GGML_LOG_LEVEL_ERROR) return;
   const std::lock_guard<std::mutex> lock(log_mutex);
   last_error = line;
-}
-
-// The first number of a file, if it has one ("max" has none).
-std::optional<std::uint64_t> number_in_file(const char* path) {
-  std::ifstream file(path);
-  std::uint64_t number = 0;
-  if (file >> number) return number;
-  return std::nullopt;
-}
-
-// Cores that a container's quota allows, in microseconds of each period: cgroup v2 has both in one file ("max" for no
-// quota), v1 has one for each (-1 for none).
-std::optional<double> quota_cores() {
-  std::ifstream file("/sys/fs/cgroup/cpu.max");
-  double quota = 0;
-  double period = 0;
-  if (file >> quota >> period && period > 0) return quota / period;
-  std::ifstream quota_file("/sys/fs/cgroup/cpu/cpu.cfs_quota_us");
-  std::ifstream period_file("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
-  if (quota_file >> quota && period_file >> period && quota > 0 && period > 0) return quota / period;
-  return std::nullopt;
 }
 
 }  // namespace
@@ -82,7 +62,7 @@ std::int32_t usable_cores() {
   CPU_ZERO(&allowed);
   if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0)
     cores = std::min(cores, static_cast<double>(CPU_COUNT(&allowed)));
-  if (const std::optional<double> quota = quota_cores()) cores = std::min(cores, std::ceil(*quota));
+  if (const std::optional<double> quota = read_cgroup_limits().cpu_cores) cores = std::min(cores, std::ceil(*quota));
   return std::max(1, static_cast<std::int32_t>(cores));
 }
 
@@ -98,11 +78,9 @@ MachineMemory machine_memory() {
     if (name == "MemTotal:") memory.total_bytes = kibibytes * 1024;
     if (name == "MemAvailable:") memory.free_bytes = kibibytes * 1024;
   }
-  if (const auto limit = number_in_file("/sys/fs/cgroup/memory.max")) {
-    const std::uint64_t used = number_in_file("/sys/fs/cgroup/memory.current").value_or(0);
-    memory.total_bytes = std::min(memory.total_bytes, *limit);
-    memory.free_bytes = std::min(memory.free_bytes, *limit > used ? *limit - used : 0);
-  }
+  const CgroupLimits limits = read_cgroup_limits();
+  memory.total_bytes = std::min(memory.total_bytes, limits.memory_limit_bytes.value_or(memory.total_bytes));
+  memory.free_bytes = std::min(memory.free_bytes, limits.memory_free_bytes.value_or(memory.free_bytes));
   return memory;
 }
 

@@ -96,13 +96,13 @@ std::string allowed_methods(const Route& route) {
   return std::string_view(route.method) == "GET" ? "GET, HEAD" : route.method;
 }
 
-std::string nearest_path(std::string_view path) {
+std::string nearest_path(std::string_view path, const std::vector<Route>& routes) {
   if (path.size() > kShownPathBytesMax) return "";
   std::string lower(path);
   std::transform(lower.begin(), lower.end(), lower.begin(), ascii_lower);
   std::string nearest;
   std::size_t least = 4;  // further away is no longer a slip
-  for (const Route& route : known_routes()) {
+  for (const Route& route : routes) {
     if (std::string_view(route.path).size() <= least) continue;  // anything short is near to it
     const std::size_t distance = edit_distance(lower, route.path);
     if (distance >= least) continue;
@@ -126,13 +126,14 @@ std::string nearest_path(std::string_view path) {
   return "";
 }
 
-std::string no_route_text(std::string_view path) {
+std::string no_route_text(std::string_view path, const std::vector<Route>& routes) {
   // A path is any bytes; the text goes into JSON and must not be cut within a character.
   std::string_view shown = path.substr(0, kShownPathBytesMax);
   if (const auto bad = first_invalid_utf8(shown); bad.has_value()) shown = shown.substr(0, *bad);
   std::string message = "no route " + std::string(shown);
-  const std::string nearest = nearest_path(path);
-  if (!nearest.empty()) return message + "; did you mean " + find_route(nearest)->method + " " + nearest + "?";
+  const std::string nearest = nearest_path(path, routes);
+  const auto meant = std::find_if(routes.begin(), routes.end(), [&](const Route& one) { return one.path == nearest; });
+  if (meant != routes.end()) return message + "; did you mean " + meant->method + " " + nearest + "?";
   message += "; this server has";
   for (const Route& route : known_routes()) message += std::string(" ") + route.method + " " + route.path;
   return message;

@@ -51,8 +51,8 @@ bool takes(const Route& route, std::string_view method);
 // For the Allow header: "GET, HEAD" or "POST".
 std::string allowed_methods(const Route& route);
 // The known path that a client most likely meant; empty when none is near.
-std::string nearest_path(std::string_view path);
+std::string nearest_path(std::string_view path, const std::vector<Route>& routes = known_routes());
 // What to say of a path that is not known: which one was meant, or which there are.
-std::string no_route_text(std::string_view path);
+std::string no_route_text(std::string_view path, const std::vector<Route>& routes = known_routes());
 
 }  // namespace assay::server

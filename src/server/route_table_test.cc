@@ -55,6 +55,11 @@ TEST(NearestPath, KnowsOtherServersNamesAndSlips) {
 TEST(NoRouteText, IsShortAndWhole) {
   EXPECT_EQ(no_route_text("/health2"), "no route /health2; did you mean GET /health?");
   EXPECT_LT(no_route_text(std::string(100000, 'x')).size(), 1500u);
+  // A chat server's routes are meant, too, where they are there.
+  std::vector<Route> routes = known_routes();
+  routes.push_back({.path = "/v1/embeddings", .method = "POST", .kind = RouteKind::kForeign});
+  EXPECT_EQ(no_route_text("/v1/embedings", routes), "no route /v1/embedings; did you mean POST /v1/embeddings?");
+  EXPECT_EQ(no_route_text("/v1/embedings").find("did you mean"), std::string::npos);
   // The cut falls inside a character, which then goes as a whole.
   const std::string text = no_route_text("/" + std::string(198, 'x') + "\xC3\xA9");
   EXPECT_EQ(text.find('\xC3'), std::string::npos);

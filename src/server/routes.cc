@@ -197,7 +197,7 @@ std::optional<Routes::Served> Routes::check_head(const Route* route, const HttpR
     place_.metrics.count_refusal(ErrorCode::kNotFound);
     Served served;
     served.reply.status = 404;
-    served.reply.body = no_such_path_body(no_route_text(request.path));
+    served.reply.body = no_such_path_body(no_route_text(request.path, map_.routes()));
     return served;
   }
   if (!takes(*route, request.method)) return refuse_method(*route, id);
@@ -257,8 +257,9 @@ Routes::Served Routes::served_of(DecisionOutcome outcome) {
 Status Routes::check_body(const Route& route, const HttpRequest& request) {
   if (request.body.size() > settings_.body_bytes_max) return too_large(request.body.size(), settings_.body_bytes_max);
   if (const std::optional<double> wait = rate_limit_.take(client_of(request)); wait.has_value()) {
-    return Error{ErrorCode::kTooBusy, "too many requests from this client; the limit is a number of them a minute", "",
-                 *wait};
+    const auto limit = static_cast<std::int64_t>(options_.rate_limit_per_minute);
+    return Error{ErrorCode::kTooBusy,
+                 "too many requests of this key; the limit is " + std::to_string(limit) + " a minute", "", *wait};
   }
   if (draining_.load()) return Error{ErrorCode::kUnavailable, "the server is shutting down", ""};
   if (route.kind == RouteKind::kForeign) return {};

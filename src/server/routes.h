@@ -54,7 +54,7 @@ struct RouteOptions {
   // Names that a request may call the model by, beside the model's own id.
   std::vector<std::string> model_names = {"jev-latest", "jev-preview"};
   std::vector<std::string> api_keys = {};  // empty: everyone may ask
-  double rate_limit_per_minute = 0;        // decisions of one client; 0: no limit
+  double rate_limit_per_minute = 0;        // requests of one client; 0: no limit
   std::size_t system_one_options_max = 255;
   std::size_t system_one_levels_max = 10;
   SageMakerOptions sagemaker = {};

@@ -39,6 +39,31 @@ void append_question(std::string& out, const Question& question) {
   }
 }
 
+// Texts count as they lie in memory outside of their object, which is none at all when they are short.
+std::size_t bytes_of(const std::string& text) { return text.capacity() < sizeof(std::string) ? 0 : text.capacity(); }
+
+std::size_t bytes_of(const OptionAnswer& option) {
+  std::size_t bytes = sizeof(option) + bytes_of(option.id) + bytes_of(option.scored_text);
+  for (const TokenScore& token : option.tokens) bytes += sizeof(token) + bytes_of(token.piece) + bytes_of(token.lead);
+  return bytes;
+}
+
+std::size_t bytes_of(const Answer& answer) {
+  std::size_t bytes = sizeof(answer) + bytes_of(answer.question_id) + bytes_of(answer.prompt) +
+                      bytes_of(answer.prompt_version) + bytes_of(answer.prompt_sha256);
+  bytes += (answer.label_tokens.size() + answer.prompt_token_ids.size()) * sizeof(std::int32_t);
+  bytes += answer.hidden_state.size() * sizeof(float);
+  for (const std::vector<float>& state : answer.cue_states) bytes += sizeof(state) + state.size() * sizeof(float);
+  for (const OptionAnswer& option : answer.options) bytes += bytes_of(option);
+  return bytes;
+}
+
+std::size_t bytes_of(const DecisionReply& reply) {
+  std::size_t bytes = sizeof(reply);
+  for (const Answer& answer : reply.answers) bytes += bytes_of(answer);
+  return bytes;
+}
+
 }  // namespace
 
 std::string answer_key(const DecisionRequest& request) {
@@ -85,14 +110,24 @@ void AnswerCache::insert(const DecisionRequest& request, const DecisionReply& re
   if (entries_max_ == 0) return;
   std::string key = answer_key(request);
   if (key.size() > kKeyBytesMax) return;
+  const std::size_t bytes = key.size() + bytes_of(reply);
+  if (bytes > bytes_max_) return;
   auto kept = std::make_shared<const DecisionReply>(reply);
   const std::lock_guard<std::mutex> lock(mutex_);
   if (by_key_.contains(key)) return;
-  entries_.push_front({.key = std::move(key), .reply = std::move(kept)});
+  entries_.push_front({.key = std::move(key), .reply = std::move(kept), .bytes = bytes});
   by_key_.emplace(entries_.front().key, entries_.begin());
-  if (entries_.size() <= entries_max_) return;
-  by_key_.erase(entries_.back().key);
-  entries_.pop_back();
+  bytes_ += bytes;
+  while (entries_.size() > entries_max_ || bytes_ > bytes_max_) {
+    by_key_.erase(entries_.back().key);
+    bytes_ -= entries_.back().bytes;
+    entries_.pop_back();
+  }
+}
+
+std::size_t AnswerCache::bytes() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return bytes_;
 }
 
 std::size_t AnswerCache::size() const {

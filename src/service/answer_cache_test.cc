@@ -43,6 +43,26 @@ TEST(AnswerCache, GivesACopyThatSaysThatNothingWasComputed) {
   EXPECT_EQ(cache.misses(), 1u);
 }
 
+TEST(AnswerCache, HasALimitOfBytesToo) {
+  DecisionReply large = reply_of(5);
+  large.answers[0].prompt = std::string(3000, 'p');
+  large.answers[0].options.push_back({.id = "a", .tokens = std::vector<TokenScore>(10)});
+  large.answers[0].hidden_state.resize(1000);
+  AnswerCache cache(100, 20'000);
+  cache.insert(request_of("one"), large);
+  EXPECT_GT(cache.bytes(), 7000u);
+  cache.insert(request_of("two"), large);
+  cache.insert(request_of("three"), large);
+  EXPECT_EQ(cache.size(), 2u);
+  EXPECT_LE(cache.bytes(), 20'000u);
+  EXPECT_FALSE(cache.find(request_of("one")).has_value());
+  EXPECT_TRUE(cache.find(request_of("three")).has_value());
+  large.answers[0].hidden_state.resize(10'000);  // more than all of it: it pushes nobody out
+  cache.insert(request_of("four"), large);
+  EXPECT_FALSE(cache.find(request_of("four")).has_value());
+  EXPECT_EQ(cache.size(), 2u);
+}
+
 TEST(AnswerCache, WhatMovesAnAnswerIsInItsKey) {
   const std::vector<std::function<void(DecisionRequest&)>> changes = {
       [](DecisionRequest& r) { r.state = Value("t"); },

@@ -66,6 +66,7 @@ Result<DecisionReply> LocalDecider::answer(const DecisionRequest& request) {
     return question.scored && readout == Readout::kLetters && question.options.size() <= labels_.codes.size();
   });
   if (orders.trivial()) return compute(request);
+  if (const Status few = orders.check_count(options_.limits.questions_max); !few.ok()) return few.error();
   const Result<DecisionReply> asked = compute(orders.expanded());
   if (!asked.ok()) return orders.in_original(asked.error());
   return orders.merged(asked.value());
@@ -109,7 +110,7 @@ Result<DecisionReply> LocalDecider::compute(const DecisionRequest& request) {
   }
   // 3. Numbers. Priors are jobs of their own and run beside it.
   Result<JobFuture> future = pass.submit(std::move(job), false);
-  if (!future.ok()) return future.error();
+  if (!future.ok()) return at_longest_part(request, *plans, future.error());
   std::vector<PriorWork> priors;
   priors.reserve(plans->size());
   for (const QuestionPlan& plan : *plans) priors.emplace_back(plan, priors_, pass);

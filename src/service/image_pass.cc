@@ -59,7 +59,7 @@ Result<DecisionReply> LocalDecider::compute_with_images(const DecisionRequest& r
   const engine::Tokens image_tokens = image_tokens_of(job.job);
   // 3. Numbers. Priors have no images: they are jobs of the engine, beside this one.
   Result<MediaFuture> future = pass.submit(std::move(job), *images_.scheduler);
-  if (!future.ok()) return future.error();
+  if (!future.ok()) return at_longest_part(request, *plans, future.error());
   std::vector<PriorWork> priors;
   priors.reserve(plans->size());
   for (const QuestionPlan& plan : *plans) priors.emplace_back(plan, priors_, pass);

@@ -52,10 +52,12 @@ HeadInput input_of(const LessonPick& pick, const DecisionRequest& request, const
   return out;
 }
 
-std::optional<Error> not_calibrated(const std::vector<Answer>& answers) {
-  for (const Answer& answer : answers) {
+std::optional<Error> not_calibrated(const std::vector<Question>& questions, const std::vector<Answer>& answers) {
+  for (std::size_t i = 0; i < answers.size(); i++) {
+    const Answer& answer = answers[i];
     if (answer.calibrated) continue;
-    return invalid_argument("x_calibrated", "There is no calibration for question \"" + answer.question_id +
+    const std::string& name = questions[i].name.empty() ? answer.question_id : questions[i].name;
+    return invalid_argument("x_calibrated", "There is no calibration for question \"" + name +
                                                 "\"; leave x_calibrated out or say false" +
                                                 (answer.lesson.note.empty() ? "." : ": " + answer.lesson.note + "."));
   }
@@ -125,7 +127,7 @@ Result<DecisionReply> LessonDecider::answer(const DecisionRequest& request, std:
     if (Status applied = apply_lesson(picks[i], asked, reply->answers[i]); !applied.ok()) return applied.error();
   }
   if (request.calibrated) {
-    if (std::optional<Error> missing = not_calibrated(reply->answers)) return std::move(*missing);
+    if (std::optional<Error> missing = not_calibrated(request.questions, reply->answers)) return std::move(*missing);
   }
   const bool any =
       std::any_of(picks.begin(), picks.end(), [](const LessonPick& pick) { return pick.lesson != nullptr; });

@@ -130,6 +130,8 @@ TEST_F(LessonDeciderTest, ACalibrationIsForAnyQuestionOfItsKind) {
   EXPECT_NE(other->answers[0].lesson.note, "");
   three.calibrated = true;
   EXPECT_EQ(decider.decide(three).error().field, "x_calibrated");
+  three.questions[0].name = "as the caller says it";
+  EXPECT_NE(decider.decide(three).error().message.find("\"as the caller says it\""), std::string::npos);
 }
 
 TEST_F(LessonDeciderTest, ChangedOptionsAreToldAndNamedLessonsRefused) {

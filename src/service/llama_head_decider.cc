@@ -96,11 +96,16 @@ Result<DecisionReply> LlamaHeadDecider::decide(const DecisionRequest& request) {
     return invalid_argument("images",
                             "images: the decision head of this model is not told which of several images has "
                             "which name; send one, or images without names");
+  if (request.explain)
+    return invalid_argument("explain", "Models with a decision head of their own give no explanation.");
+  if (request.layout == Layout::kQuestionFirst)
+    return invalid_argument("layout", "Models with a decision head of their own have one layout: leave it out.");
   const auto has_cues = [](const Question& question) { return !question.cues.empty(); };
   if (request.hidden_state || std::any_of(request.questions.begin(), request.questions.end(), has_cues))
     return invalid_argument("hidden_state", "Models with a decision head of their own give no hidden state.");
   OptionOrders orders(request, [](const Question&) { return true; });
   if (orders.trivial()) return compute(request);
+  if (const Status few = orders.check_count(limits_.questions_max); !few.ok()) return few.error();
   const Result<DecisionReply> asked = compute(orders.expanded());
   if (!asked.ok()) return orders.in_original(asked.error());
   return orders.merged(asked.value());

@@ -34,6 +34,17 @@ OptionOrders::OptionOrders(const DecisionRequest& request, const std::function<b
   }
 }
 
+Status OptionOrders::check_count(std::size_t questions_max) const {
+  if (asked_.size() <= questions_max) return {};
+  std::vector<std::size_t> orders(request_.questions.size(), 0);
+  for (const Asked& asked : asked_) orders[asked.question]++;
+  const auto most = std::max_element(orders.begin(), orders.end()) - orders.begin();
+  const std::string field = "questions[" + std::to_string(most) + "].permute";
+  return invalid_argument(field, field + ": the request has " + std::to_string(asked_.size()) +
+                                     " orders of options in all, each of which costs what a question costs; at most " +
+                                     std::to_string(questions_max) + " are allowed");
+}
+
 DecisionRequest OptionOrders::expanded() {
   DecisionRequest out = request_;
   out.questions.clear();

@@ -20,6 +20,9 @@ class OptionOrders {
 
   // Every question is asked once, in its own order: nothing to do.
   bool trivial() const { return asked_.size() == request_.questions.size(); }
+  // Each order costs what a question costs, so all orders of a request together may be as many as
+  // questions: else kInvalidArgument at the `permute` of the question with the most.
+  Status check_count(std::size_t questions_max) const;
   // The request with all orders of a question side by side. Its on_answer, when the original has one, gives the
   // original the mean as soon as the last order of a question is there.
   DecisionRequest expanded();

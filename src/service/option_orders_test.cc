@@ -47,6 +47,32 @@ TEST(OptionOrders, AreTheCallersOwnWhenNothingIsAsked) {
   EXPECT_FALSE(OptionOrders(other, every).trivial());
 }
 
+TEST(OptionOrders, AllTogetherAreNoMoreThanQuestionsMayBe) {
+  const DecisionRequest request = request_with(4);  // five in all, four of them of the second question
+  const OptionOrders orders(request, every);
+  EXPECT_TRUE(orders.check_count(5).ok());
+  const Status refused = orders.check_count(4);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(refused.error().field, "questions[1].permute");
+  EXPECT_NE(refused.error().message.find("5 orders"), std::string::npos);
+}
+
+TEST(OptionOrders, ADeciderRefusesTooManyOfThem) {
+  Fixture fixture;
+  DecisionRequest request = request_with(4);
+  request.readout = Readout::kLetters;
+  for (int i = 0; i < 100; i++) {
+    request.questions.push_back(request.questions[1]);
+    request.questions.back().id = "more " + std::to_string(i);
+  }
+  const Result<DecisionReply> reply = fixture.decider->decide(request);
+  ASSERT_FALSE(reply.ok());
+  EXPECT_EQ(reply.error().field, "questions[1].permute");
+  request.readout = Readout::kText;  // whose answers depend on no order
+  EXPECT_TRUE(fixture.decider->decide(request).ok());
+}
+
 TEST(OptionOrders, TurnTheOptionsByEqualSteps) {
   const DecisionRequest request = request_with(2);
   const DecisionRequest asked = OptionOrders(request, every).expanded();

@@ -72,4 +72,8 @@ Priors priors_of(const std::vector<PriorJob>& jobs, const std::vector<engine::Jo
 Result<Answer> answer_question(const Question& question, const QuestionPlan& plan, const engine::JobResult& result,
                                const Priors* priors, bool explain, const engine::Encoder& encoder);
 
+// `error` of a request that is too long, with the field of its longest part in place of "state": the state, or of the
+// question with the longest prompt its text, an option, or with letters all of its options. Any other error as it is.
+Error at_longest_part(const DecisionRequest& request, const std::vector<QuestionPlan>& plans, Error error);
+
 }  // namespace assay::service

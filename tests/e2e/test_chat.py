@@ -90,6 +90,12 @@ class ChatTest(unittest.TestCase):
         self.assertEqual(reply.status, 501, str(reply))  # needs --slot-save-path
         self.assertIn("--slot-save-path", reply.json()["error"]["message"])
 
+    def test_a_slip_in_a_path_names_the_one_that_is_there(self):
+        for path, meant in (("/v1/embedding", "POST /v1/embeddings"), ("/prop", "GET /props"), ("/v1/message", "POST /v1/messages")):
+            reply = self.server.post({}, path=path)
+            self.assertEqual(reply.status, 404, str(reply))
+            self.assertIn(f"did you mean {meant}?", reply.json()["error"]["message"])
+
     def test_what_is_switched_off_says_how_to_switch_it_on(self):
         reply = self.server.post({"input": "x"}, "/v1/embeddings")
         self.assertEqual(reply.status, 501)

@@ -55,3 +55,26 @@ class Limits(unittest.TestCase):
         self.assertIn(str(limit + 1), too_long.json()["error"])
         shared = server.post({"decisions": [harness.decision(LETTERS)]})
         self.assertEqual(shared.json()["timing"]["max_request_tokens"], limit)
+
+    def test_case_53_what_is_too_long_is_named(self):
+        server = harness.shared("strict")
+        long = "word " * 900
+        for body, place in ((harness.body(LETTERS, state=long), "state"), (harness.body(LETTERS, question=long), "question"),
+                            (harness.body(["a", ("b", long)]), "options[1].description")):
+            for readout in ("letters", "text"):
+                with self.subTest(place=place, readout=readout):
+                    told = server.post(dict(body, x_readout=readout)).json()
+                    self.assertEqual((told["code"], told["field"]), ("too_long", "decision." + place), told)
+        criteria = {"a": None, "b": long}
+        told = server.post({"model": "jev-latest", "state": "x", "questions": {"q": {"type": "choice", "criteria": criteria}}},
+                           path="/v1/systemone").json()
+        self.assertTrue(told["detail"]["message"].startswith("questions.q.choice.criteria.b: "), told)
+
+    def test_orders_of_options_count_as_questions(self):
+        server = harness.shared("attention")
+        decisions = [dict(harness.decision([str(i) for i in range(20)]), id=f"d{i}") for i in range(21)]
+        told = server.post({"decisions": decisions, "x_permute": 20, "x_readout": "letters"})
+        self.assertEqual((told.status, told.json()["field"]), (400, "decisions[0].x_permute"), str(told))
+        self.assertIn("420", told.json()["error"])
+        fits = server.post({"decisions": decisions[:2], "x_permute": 20, "x_readout": "letters"})
+        self.assertEqual(fits.json()["results"][0]["x_orders"], 20, str(fits))

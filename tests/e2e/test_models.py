@@ -32,6 +32,9 @@ class Refused(unittest.TestCase):
     def test_an_adapter(self):
         self.check(harness.tiny("adapter"), "adapter", "base model")
 
+    def test_a_later_shard(self):
+        self.check(harness.tiny("tiny-split-00002-of-00003"), "later shard", "-00001-of-")
+
     def test_a_text_file(self):
         self.check(harness.write_file("notes.gguf", "this is no model\n" * 100), "notes.gguf", "not a complete GGUF")
 
@@ -109,6 +112,9 @@ class Odd(unittest.TestCase):
             for one, other in zip(yes_no, no_yes[::-1]):
                 self.assertAlmostEqual(one, other, delta=delta)
         self.assertEqual(server.post(harness.body(OPTIONS, "letters")).status, 400)
+        for field, value in (("x_explain", True), ("x_layout", "question_first"), ("x_hidden_state", True)):
+            reply = server.post(dict(harness.body(OPTIONS), **{field: value}))
+            self.assertEqual((reply.status, reply.json()["field"]), (400, field), str(reply))
 
     def test_a_template_of_ones_own_replaces_the_models(self):
         template = harness.write_file("plain.jinja", "{% for m in messages %}{{ m['content'] }}\n{% endfor %}Answer:")

@@ -64,6 +64,25 @@ class Shutdown(unittest.TestCase):
             self.assertEqual(server.process.wait(timeout=10), 0)
             self.assertLess(harness.time.monotonic() - began, 3)
 
+    def test_a_terminal_that_closes_ends_it_in_the_friendly_way(self):
+        server, request = self.start_with_request()
+        for _ in range(2):  # a shell may say it again
+            server.process.send_signal(signal.SIGHUP)
+        request.join(timeout=120)
+        self.assertEqual(request.reply.status, 200, str(request.reply))
+        self.assertEqual(server.process.wait(timeout=30), 0)
+
+    def test_behind_nohup_a_terminal_that_closes_changes_nothing(self):
+        before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a child begins with what is ignored here
+        try:
+            server = harness.tiny_server("tiny-attention")
+        finally:
+            signal.signal(signal.SIGHUP, before)
+        self.addCleanup(server.stop)
+        server.process.send_signal(signal.SIGHUP)
+        harness.time.sleep(0.2)
+        self.assertTrue(server.is_alive())
+
     def test_a_port_that_is_taken_is_said(self):
         taken = harness.shared("attention").port
         done = harness.run("serve", "--port", str(taken), *harness.tiny_flags(), timeout=60)

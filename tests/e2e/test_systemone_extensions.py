@@ -178,6 +178,8 @@ class Extensions(unittest.TestCase):
                 self.refused(systemone.body({**WISH, field: value}, STATE), ["questions", "q", "choice", field])
         self.refused(systemone.body({**ANGER, "x_none_of_these": True}, STATE),
                      ["questions", "q", "score", "x_none_of_these"])
+        for field, value in (("x_readout", "letters"), ("x_calibrated", True), ("x_timeout_ms", 5)):  # of requests
+            self.refused(systemone.body({**WISH, field: value}, STATE), ["questions", "q", "choice", field])
         taken = systemone.choice(["a", "none_of_these"], x_none_of_these=True)
         self.refused(systemone.body(taken, STATE), ["questions", "q", "choice", "x_none_of_these"])
 

@@ -11,7 +11,7 @@ constexpr const char* kMethods = "GET, HEAD, POST, DELETE";
 // For clients that do not name the headers they want to send.
 constexpr const char* kRequestHeaders =
     "Authorization, Content-Type, X-Api-Key, X-Request-Id, X-Timeout-Ms, X-Priority";
-constexpr const char* kReplyHeaders = "Allow, Retry-After, X-Request-Id, X-Typesafe-Request-Id";
+constexpr const char* kReplyHeaders = "Allow, Retry-After, X-Decision-Id, X-Request-Id, X-Typesafe-Request-Id";
 constexpr const char* kSecondsRemembered = "600";
 
 bool is_origin(std::string_view text) {

@@ -72,7 +72,7 @@ class ConnectionStream final : public httplib::Stream {
 };
 
 HttpRequest request_of(const httplib::Request& from) {
-  const std::optional<std::string_view> path = behind_prefix(from.path, at_work->path_prefix);
+  const std::optional<std::string_view> path = behind_prefix(path_of_target(from.path), at_work->path_prefix);
   at_work->is_outside = !path.has_value();
   HttpRequest request;
   request.method = from.method;

@@ -16,12 +16,24 @@ RequestIds& request_ids() {
   return ids;
 }
 
-// As the path's clients read errors.
+// As the path's clients read errors. Where nothing is known of them it is the form that has most: llama-server's and
+// OpenAI's clients find `error.message` in it.
 std::string body_of(const std::string& path, const Error& error, int status) {
   const Route* route = find_route(path);
-  if (route != nullptr && route->kind == RouteKind::kSystemOne) return system_one_refusal(error, status).body;
-  const bool is_openai = route != nullptr && (route->kind == RouteKind::kDecisions || route->kind == RouteKind::kChat);
-  return is_openai ? openai_refusal(error).body : error_body(error);
+  switch (route == nullptr ? RouteKind::kForeign : route->kind) {
+    case RouteKind::kDecisions:
+    case RouteKind::kChat:
+      return openai_refusal(error).body;
+    case RouteKind::kSemif:
+    case RouteKind::kInvocations:
+    case RouteKind::kEndpoint:
+    case RouteKind::kAsyncReply:
+    case RouteKind::kLessons:
+    case RouteKind::kExport:
+      return error_body(error);
+    default:
+      return system_one_refusal(error, status).body;
+  }
 }
 
 HttpReply reply_with(const HttpRequest& request, int status, std::string body) {
@@ -59,9 +71,12 @@ HttpReply outside_reply(const HttpRequest& request, const std::string& path_pref
 }
 
 HttpReply reply_for_status(const HttpRequest& request, int status, const Connection& connection) {
-  constexpr std::size_t kHeaderBytesMax = 8 * 1024;  // the library's limit for one header
+  // The library's limits for one header, and for their number.
+  constexpr std::size_t kHeaderBytesMax = 8 * 1024;
+  constexpr std::size_t kHeadersMax = 100;
   if (connection.timed_out()) return layer_refusal(request, 408, slow_request());
-  if (status == 400 && connection.bytes_read() > kHeaderBytesMax) {
+  const bool is_too_much = connection.bytes_read() > kHeaderBytesMax || request.headers.size() >= kHeadersMax;
+  if (status == 400 && is_too_much) {
     return layer_refusal(request, 431,
                          invalid_argument("", "the headers are too large: at most 100 of 8 KiB each, 64 KiB in all"));
   }
@@ -70,9 +85,7 @@ HttpReply reply_for_status(const HttpRequest& request, int status, const Connect
   if (status >= 500) {
     return layer_refusal(request, 500, {ErrorCode::kInternal, "the request failed by a fault of the server", ""});
   }
-  return layer_refusal(
-      request, status,
-      invalid_argument("", "this is no HTTP/1.1 request that can be understood, or it has more than 100 headers"));
+  return layer_refusal(request, status, invalid_argument("", "this is no HTTP/1.1 request that can be understood"));
 }
 
 std::string bytes_of_refusal(int status, const Error& error) {

@@ -45,6 +45,13 @@ TEST(LayerReplies, ErrorsAreInTheFormOfThePath) {
   EXPECT_EQ(layer_refusal(request_to("/v1/decide"), 413, error).body.find(R"({"error": "the body)"), 0u);
   EXPECT_EQ(layer_refusal(request_to("/v1/systemone"), 413, error).body.find(R"({"detail": )"), 0u);
   EXPECT_EQ(layer_refusal(request_to("/v1/decisions"), 413, error).body.find(R"({"error": {"message")"), 0u);
+  EXPECT_EQ(layer_refusal(request_to("/v1/lessons"), 413, error).body.find(R"({"error": "the body)"), 0u);
+  // What has no body, llama-server's paths, and what is none.
+  for (const char* path : {"/v1/models", "/metrics", "/docs", "/v1/completions", "/v1/messages", "/no/such"}) {
+    const std::string body = loading_reply(request_to(path)).body;
+    EXPECT_EQ(body.find(R"({"detail": {"error_type": "overloaded")"), 0u) << path;
+    EXPECT_NE(body.find(R"("error": {"code": 503, "message": "the model is still loading"})"), std::string::npos);
+  }
 }
 
 TEST(LayerReplies, TheStatusInASystemOneBodyIsTheReplysOwn) {
@@ -98,6 +105,14 @@ TEST_F(LibraryStatus, IsOursWhereWeKnowMore) {
   receive(8 * 1024 + 1);
   EXPECT_EQ(status_of(400), 431);
   EXPECT_EQ(status_of(500), 500);
+}
+
+TEST_F(LibraryStatus, OfTooManyHeadersIs431HoweverShortTheyAre) {
+  HttpRequest request = request_to("/");
+  request.headers.resize(99);
+  EXPECT_EQ(reply_for_status(request, 400, connection_).status, 400);
+  request.headers.resize(100);
+  EXPECT_EQ(reply_for_status(request, 400, connection_).status, 431);
 }
 
 TEST_F(LibraryStatus, OfASlowClientIs408) {

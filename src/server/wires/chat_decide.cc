@@ -161,7 +161,8 @@ Result<ChatRequest> read_chat(const Value& top, const WireHeaders& headers, cons
 // A decider's field in this wire's terms.
 std::string field_in_body(const std::string& field, const std::string& choice_field) {
   if (field.starts_with("state") || field == "images") return "messages";
-  if (field == "readout" || field == "layout" || field == "receipt" || field == "priority" || field == "hidden_state") {
+  if (field == "readout" || field == "layout" || field == "receipt" || field == "priority" || field == "hidden_state" ||
+      field == "lesson" || field == "explain") {
     return "x_" + field;
   }
   if (!field.starts_with("questions[0]")) return field;

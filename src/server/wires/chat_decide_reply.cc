@@ -86,7 +86,7 @@ void add_extras(const ChatReplyForm& form, const DecisionReply& reply, Value::Ob
   const Answer& answer = reply.answers.front();
   body.emplace_back("x_probabilities", probabilities_of(form, answer));
   body.emplace_back("x_confidence", Value(rounded(answer.confidence, form.round_digits)));
-  body.emplace_back("x_entropy", Value(entropy_of(answer)));
+  body.emplace_back("x_entropy", Value(rounded(entropy_of(answer), form.round_digits)));
   body.emplace_back("x_readout", Value(readout_name(answer.readout)));
   body.emplace_back("x_reliability", Value(reliability_name(answer.reliability)));
   if (const std::string reason = refusal_reason(form, answer); !reason.empty()) {

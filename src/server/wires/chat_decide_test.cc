@@ -362,6 +362,16 @@ TEST(ChatDecide, ADecidersErrorNamesTheCallersField) {
   EXPECT_EQ(field("questions[0].options[1].id"), "guided_choice");
   EXPECT_EQ(field("questions[0].permute"), "x_permute");
   EXPECT_EQ(field("readout"), "x_readout");
+  EXPECT_EQ(field("lesson"), "x_lesson");
+}
+
+TEST(ChatDecide, RoundsTheEntropyToo) {
+  const HttpRequest request{.body = body(R"("guided_choice":["a","b"])")};
+  const auto wire = wire_at(1, 2).parse(request);
+  const ParsedWire& parsed_wire = std::get<ParsedWire>(wire);
+  const Result<std::string> text = parsed_wire.write_reply(reply_of(parsed_wire, {0.7, 0.3}));
+  ASSERT_TRUE(text.ok());
+  EXPECT_NE(text->find(R"("x_entropy": 0.61,)"), std::string::npos) << *text;
 }
 
 TEST(ChatDecide, TwoRepliesHaveTwoIds) {

@@ -64,7 +64,7 @@ Value option_value(const OpenAiQuestion& question, std::size_t option) {
 // What no field of OpenAI's says.
 void add_extras(const OpenAiReplyForm& form, const OpenAiQuestion& question, const Answer& answer,
                 Value::Object& object) {
-  object.emplace_back("x_entropy", Value(entropy_of(answer)));
+  object.emplace_back("x_entropy", Value(rounded(entropy_of(answer), form.round_digits)));
   object.emplace_back("x_readout", Value(readout_name(answer.readout)));
   object.emplace_back("x_reliability", Value(reliability_name(answer.reliability)));
   if (answer.orders > 1) object.emplace_back("x_orders", count_value(answer.orders));

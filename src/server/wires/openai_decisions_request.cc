@@ -197,7 +197,8 @@ Result<OpenAiDecisions> read_openai_decisions(const Value& top, const WireHeader
 
 std::string openai_decisions_field(const std::string& field, const std::vector<OpenAiQuestion>& questions) {
   if (field.starts_with("state")) return "input";
-  if (field == "readout" || field == "layout" || field == "receipt" || field == "priority" || field == "hidden_state") {
+  if (field == "readout" || field == "layout" || field == "receipt" || field == "priority" || field == "hidden_state" ||
+      field == "lesson" || field == "explain") {
     return "x_" + field;
   }
   if (field == "images") return "input";

@@ -360,6 +360,11 @@ TEST(OpenAiDecisions, RoundsOnlyWhenAsked) {
   ASSERT_TRUE(text.ok());
   EXPECT_NE(text->find(R"("score": 1.5)"), std::string::npos) << *text;
   EXPECT_EQ(text->find("0.125"), std::string::npos) << *text;
+  const std::string key = "\"x_entropy\": ";
+  for (std::size_t at = text->find(key); at != std::string::npos; at = text->find(key, at + 1)) {
+    const std::size_t begin = at + key.size();
+    EXPECT_LE(text->find(',', begin) - begin, 4u) << *text;  // "0.69"
+  }
 }
 
 TEST(OpenAiDecisions, ADecidersErrorNamesTheCallersField) {
@@ -377,6 +382,7 @@ TEST(OpenAiDecisions, ADecidersErrorNamesTheCallersField) {
   EXPECT_EQ(field("questions[2].options[1].description"), "questions[2].levels[1].description");
   EXPECT_EQ(field("questions[1].permute"), "questions[1].x_permute");
   EXPECT_EQ(field("readout"), "x_readout");
+  EXPECT_EQ(field("lesson"), "x_lesson");
   EXPECT_EQ(field("questions[9].text"), "questions[9].text");
   EXPECT_EQ(field("questions"), "questions");
 }

@@ -28,7 +28,8 @@ const char* type_of(int status) {
 
 // The fields whose length is counted in the model's tokens; any other has a limit of its own.
 bool is_counted_in_tokens(const std::string& field) {
-  return field.starts_with("input") || field.starts_with("messages") || field == "questions";
+  const bool is_id = field.ends_with(".value") || field.ends_with(".label");
+  return field.starts_with("input") || field.starts_with("messages") || (field.starts_with("questions") && !is_id);
 }
 
 const char* code_of(const Error& error, int status) {

@@ -31,6 +31,8 @@ TEST(OpenAiError, ErrorsHaveOpenAisWords) {
   EXPECT_EQ(told({ErrorCode::kMediaType, "no", ""}), "415 invalid_request_error media_type");
   EXPECT_EQ(told({ErrorCode::kTooLong, "the body", ""}), "413 invalid_request_error too_long");
   EXPECT_EQ(told({ErrorCode::kTooLong, "tokens", "input"}), "400 invalid_request_error context_length_exceeded");
+  for (const char* field : {"questions[0].instructions", "questions[0].choices", "questions[0].choices[1].description"})
+    EXPECT_EQ(told({ErrorCode::kTooLong, "tokens", field}), "400 invalid_request_error context_length_exceeded");
   EXPECT_EQ(told({ErrorCode::kTooLong, "id", "questions[0].choices[1].value"}), "400 invalid_request_error too_long");
   EXPECT_EQ(told({ErrorCode::kTooBusy, "late", ""}), "429 rate_limit_error too_busy");
   EXPECT_EQ(told({ErrorCode::kOverloaded, "full", ""}), "503 service_unavailable_error overloaded");

@@ -39,7 +39,8 @@ std::optional<Value::Array> loc_of(const SystemOneEcho& echo, const std::string&
     loc.emplace_back("state");
     return loc;
   }
-  for (const char* setting : {"readout", "layout", "hidden_state", "receipt", "allowed_mass", "priority"}) {
+  for (const char* setting :
+       {"readout", "layout", "hidden_state", "receipt", "allowed_mass", "priority", "lesson", "explain"}) {
     if (field != setting) continue;
     loc.emplace_back(std::string("x_") + setting);
     return loc;
@@ -73,7 +74,11 @@ std::optional<Value::Array> loc_of(const SystemOneEcho& echo, const std::string&
 Error in_callers_terms(const SystemOneEcho& echo, Error error) {
   const std::optional<Value::Array> loc = loc_of(echo, error.field);
   if (!loc.has_value()) return error;
-  if (error.message.starts_with(error.field)) error.message.replace(0, error.field.size(), loc_text(*loc));
+  if (error.message.starts_with(error.field)) {
+    error.message.replace(0, error.field.size(), loc_text(*loc));
+  } else if (error.code == ErrorCode::kTooLong) {
+    error.message.insert(0, loc_text(*loc) + ": ");  // its body has no place for a loc
+  }
   error.field = to_json_text(Value(*loc));
   return error;
 }

@@ -194,8 +194,12 @@ TEST(SystemOneError, DeciderErrorsSpeakOfTheBody) {
   EXPECT_EQ(loc("questions[7].text"), R"(["body", "questions[7].text"])");
   EXPECT_EQ(loc("state"), R"(["body", "state"])");
   EXPECT_EQ(loc("readout"), R"(["body", "x_readout"])");
+  EXPECT_EQ(loc("lesson"), R"(["body", "x_lesson"])");
   EXPECT_EQ(parsed.in_wire_terms(invalid_argument("questions[1].text", "questions[1].text is bad")).message,
             "questions.n.noul.instructions is bad");
+  // Too long has a body without a loc, so its text says where.
+  EXPECT_EQ(parsed.in_wire_terms({ErrorCode::kTooLong, "The prompt has 9 tokens.", "questions[1].text"}).message,
+            "questions.n.noul.instructions: The prompt has 9 tokens.");
 }
 
 TEST(SystemOneError, Rule1_8TooLongIsTokensExceeded) {

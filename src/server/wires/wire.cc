@@ -253,7 +253,7 @@ Error semif_error(bool single, Error error) {
     if (rest == ".text") rest = ".question";
     if (rest == ".permute") rest = ".x_permute";
   } else if (from == "readout" || from == "layout" || from == "hidden_state" || from == "receipt" ||
-             from == "allowed_mass" || from == "priority") {
+             from == "allowed_mass" || from == "priority" || from == "lesson" || from == "explain") {
     root = "x_" + from;
   } else if (from == "questions") {
     root = single ? "decision" : "decisions";

@@ -2,6 +2,7 @@
 #include "server/wires/wire_fields.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <string_view>
 #include <system_error>
@@ -165,7 +166,11 @@ std::optional<Status> read_question_field(const Value::Member& member, QuestionF
   if (member.first == "x_min_confidence") return read_min_confidence(member, fields);
   if (member.first == "x_permute") return read_permute(member, fields);
   if (member.first == "x_none_of_these") return read_none_of_these(member, fields);
-  return std::nullopt;
+  // One that is known and has no effect here is a slip: whoever says x_calibrated in a question means it.
+  constexpr std::array kOfRequests = {"x_timeout_ms",   "x_priority", "x_readout",      "x_layout",     "x_explain",
+                                      "x_hidden_state", "x_receipt",  "x_allowed_mass", "x_calibrated", "x_lesson"};
+  if (std::find(kOfRequests.begin(), kOfRequests.end(), member.first) == kOfRequests.end()) return std::nullopt;
+  return invalid_argument(member.first, "is for all questions of a request; say it at the top of the body");
 }
 
 Status apply_question_fields(const QuestionFields& all, const QuestionFields& own, std::size_t options_max,

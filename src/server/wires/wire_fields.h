@@ -42,7 +42,8 @@ struct QuestionFields {
   std::optional<bool> none_of_these;     // x_none_of_these: true, false, or the option's words
   std::string none_of_these_text = kNoneOfTheseText;
 };
-// As read_request_field(), for x_min_confidence, x_permute and x_none_of_these.
+// As read_request_field(), for x_min_confidence, x_permute and x_none_of_these. A field of read_request_field() is an
+// error here.
 std::optional<Status> read_question_field(const Value::Member& member, QuestionFields& fields);
 
 // Writes what was asked for into a question whose type and options are complete: its own fields, and where it has none

@@ -54,6 +54,14 @@ TEST(RequestFields, AreReadIntoTheRequest) {
   EXPECT_EQ(request.priority, Priority::kBulk);
   EXPECT_EQ(request.timeout_ms, 12.5);
   EXPECT_FALSE(read_request_field(member("x_other", "1"), request).has_value());
+  // In a question they would have no effect, which is not what is meant.
+  QuestionFields fields;
+  for (const char* key : {"x_readout", "x_calibrated", "x_lesson", "x_timeout_ms"}) {
+    const std::optional<Status> read = read_question_field(member(key, "true"), fields);
+    ASSERT_TRUE(read.has_value() && !read->ok()) << key;
+    EXPECT_EQ(read->error().field, key);
+  }
+  EXPECT_FALSE(read_question_field(member("x_other", "1"), fields).has_value());
 }
 
 TEST(RequestFields, WrongValuesAreNamed) {

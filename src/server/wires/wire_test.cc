@@ -267,6 +267,8 @@ TEST(SemifError, SpeaksOfTheFieldsThatTheBodyHas) {
   EXPECT_EQ(translated("questions[0].options[3].id"), "decision.options[3].id");
   EXPECT_EQ(translated("questions[0].text"), "decision.question");
   EXPECT_EQ(translated("state"), "decision.state");
+  EXPECT_EQ(translated("lesson"), "x_lesson");
+  EXPECT_EQ(translated("explain"), "x_explain");
   EXPECT_EQ(translated("readout"), "x_readout");
   EXPECT_EQ(translated("layout"), "x_layout");
   EXPECT_EQ(translated("receipt"), "x_receipt");
