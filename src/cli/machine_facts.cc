@@ -14,6 +14,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/cgroup_memory.h"
+
 namespace assay::cli {
 namespace {
 
@@ -45,16 +47,14 @@ std::set<std::string> read_cpu_flags(const std::string& path) {
 
 // The process's own cgroup and all above it: the smallest limit holds.
 void read_cgroup(const MachinePaths& paths, MachineFacts& facts) {
+  if (const auto memory = cgroup_memory({.of_process = paths.cgroup_of_process, .root = paths.cgroup_root})) {
+    facts.memory_limit_bytes = memory->limit_bytes;
+    facts.memory_used_bytes = memory->used_bytes;
+  }
   const std::string line = first_line(paths.cgroup_of_process);
   fs::path relative = line.starts_with("0::/") ? fs::path(line.substr(4)) : fs::path();
   while (true) {
     const fs::path folder = fs::path(paths.cgroup_root) / relative;
-    if (const auto limit = number_of(first_line(folder / "memory.max"))) {
-      if (!facts.memory_limit_bytes || *limit < *facts.memory_limit_bytes) {
-        facts.memory_limit_bytes = limit;
-        facts.memory_used_bytes = number_of(first_line(folder / "memory.current")).value_or(0);
-      }
-    }
     // "200000 100000": 2 cores; "max 100000": no limit.
     const std::string cpu = first_line(folder / "cpu.max");
     const std::size_t space = cpu.find(' ');

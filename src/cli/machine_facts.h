@@ -31,8 +31,8 @@ struct MachineFacts {
   bool pack_cache_writable = false;
   std::uint64_t pack_cache_free_bytes = 0;
 
-  std::optional<std::uint64_t> memory_limit_bytes;  // cgroup v2
-  std::uint64_t memory_used_bytes = 0;              // cgroup v2; only with a limit
+  std::optional<std::uint64_t> memory_limit_bytes;  // a cgroup's
+  std::uint64_t memory_used_bytes = 0;              // only with a limit (base/cgroup_memory.h)
   std::optional<double> cpu_limit;                  // cgroup v2, in cores
 
   std::int32_t threads_asked = 0;  // --threads; 0: default

@@ -16,6 +16,7 @@
 #include <sstream>
 #include <utility>
 
+#include "base/cgroup_memory.h"
 #include "base/log.h"
 
 namespace assay::engine {
@@ -33,14 +34,6 @@ void on_llama_log(ggml_log_level level, const char* text, void*) {
   if (level != GGML_LOG_LEVEL_ERROR) return;
   const std::lock_guard<std::mutex> lock(log_mutex);
   last_error = line;
-}
-
-// The first number of a file, if it has one ("max" has none).
-std::optional<std::uint64_t> number_in_file(const char* path) {
-  std::ifstream file(path);
-  std::uint64_t number = 0;
-  if (file >> number) return number;
-  return std::nullopt;
 }
 
 // Cores that a container's quota allows, in microseconds of each period: cgroup v2 has both in one file ("max" for no
@@ -98,10 +91,9 @@ MachineMemory machine_memory() {
     if (name == "MemTotal:") memory.total_bytes = kibibytes * 1024;
     if (name == "MemAvailable:") memory.free_bytes = kibibytes * 1024;
   }
-  if (const auto limit = number_in_file("/sys/fs/cgroup/memory.max")) {
-    const std::uint64_t used = number_in_file("/sys/fs/cgroup/memory.current").value_or(0);
-    memory.total_bytes = std::min(memory.total_bytes, *limit);
-    memory.free_bytes = std::min(memory.free_bytes, *limit > used ? *limit - used : 0);
+  if (const std::optional<CgroupMemory> group = cgroup_memory(); group) {
+    memory.total_bytes = std::min(memory.total_bytes, group->limit_bytes);
+    memory.free_bytes = std::min(memory.free_bytes, group->free_bytes());
   }
   return memory;
 }

@@ -17,6 +17,7 @@
 #include "server/http/http_headers.h"
 #include "server/lesson_routes.h"
 #include "server/sagemaker/json_lines.h"
+#include "server/will_decide.h"
 #include "server/wires/openai_error.h"
 #include "server/wires/systemone_error.h"
 #include "server/wires/wire_json.h"
@@ -148,6 +149,19 @@ std::optional<HttpReply> Routes::refuse_early(const HttpRequest& request) {
     if (!refused.has_value()) return std::nullopt;
     Counted counted(book_, route, request, id, clock_.now_ns());
     return finish(std::move(*refused), id, counted);
+  } catch (...) {
+    return std::nullopt;  // handle() will say what it can
+  }
+}
+
+std::optional<HttpReply> Routes::refuse_large(const HttpRequest& request) {
+  try {
+    if (!place_.decider.full()) return std::nullopt;
+    const Route* route = map_.find(request.path, request.method);
+    if (route == nullptr || !will_decide(*route, request)) return std::nullopt;
+    const std::string id = request_ids_.id_of(request);
+    Counted counted(book_, route, request, id, clock_.now_ns());
+    return finish(refuse(route, {ErrorCode::kOverloaded, "the queue is full; try again", ""}, id), id, counted);
   } catch (...) {
     return std::nullopt;  // handle() will say what it can
   }

@@ -1,11 +1,13 @@
 """What a SageMaker container does with many requests at once, late ones, long ones (T32 to T37, T40), with a benchmark's
 (T55), and with a decode that hangs (T19)."""
 
+import contextlib
 import http.client
 import json
 import math
 import os
 import re
+import socket
 import threading
 import time
 import unittest
@@ -58,6 +60,39 @@ class Load(unittest.TestCase):
         for reply in refused:
             self.assertTrue(reply.json()["retryable"])
             self.assertGreaterEqual(int(reply.headers["retry-after"]), 1)
+
+    def test_T33_a_full_queue_is_said_before_a_large_body_is_read(self):
+        server = container("narrow")
+        over = threading.Event()
+
+        def work():
+            while not over.is_set():
+                server.invoke(WORK)
+
+        crowd = [threading.Thread(target=work) for _ in range(4)]
+        for one in crowd:
+            one.start()
+
+        def status_of(path, text):
+            """Of a body of 20 MB of which this is all that is sent; 0 while more is waited for."""
+            with socket.create_connection(("127.0.0.1", server.port), timeout=2) as wire:
+                wire.sendall((f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+                              f"Content-Length: {20 * 1024 * 1024}\r\n\r\n").encode() + text)
+                with contextlib.suppress(TimeoutError):
+                    return int(wire.makefile("rb").readline().split()[1])
+                return 0
+
+        try:
+            begun = b'{"decision": {"id": "d", "state": "' + b"x" * 100_000
+            for path, text in (("/v1/decide", b""), ("/v1/systemone", b""), ("/invocations", begun)):
+                # Between two jobs of the crowd there may be a place.
+                harness.wait_until(lambda: status_of(path, text) == 503, f"{path} says that there is no place", 60)
+            chat = b'{"messages": [{"role": "user", "content": "' + b"x" * 100_000
+            self.assertEqual(status_of("/invocations", chat), 0, "chat has a queue of its own")
+        finally:
+            over.set()
+            for one in crowd:
+                one.join()
 
     def test_T34_a_request_ends_before_sagemaker_gives_up(self):
         server = Container(sagemaker.tiny_folder("t34"), ASSAY_TIMEOUT_MS="1")

@@ -132,16 +132,27 @@ class Begins(unittest.TestCase):
         self.assertEqual(bound.port, second)
 
     def test_T11_flags_of_llama_server_are_taken_or_said_once(self):
-        not_followed = {"SM_LLAMA_CPP_MLOCK": "true", "SM_LLAMA_CPP_METRICS": "true", "SM_LLAMA_CPP_HF_REPO": "a/b"}
+        not_followed = {"SM_LLAMA_CPP_MLOCK": "true", "SM_LLAMA_CPP_HF_REPO": "a/b"}
         server = self.start(sagemaker.tiny_folder(), SM_LLAMA_CPP_PARALLEL="2", SM_LLAMA_CPP_CTX_SIZE="512",
                             SM_LLAMA_CPP_BATCH_SIZE="256", SM_LLAMA_CPP_N_GPU_LAYERS="0",
                             SM_LLAMA_CPP_FLASH_ATTN="true", SM_LLAMA_CPP_MMAP="true",
-                            SM_LLAMA_CPP_LOAD_MODE="mmap", SM_LLAMA_CPP_COLOUR="red", **not_followed)
+                            SM_LLAMA_CPP_LOAD_MODE="mmap", SM_LLAMA_CPP_COLOUR="red", SM_LLAMA_CPP_METRICS="true",
+                            **not_followed)
         for name in [*not_followed, "SM_LLAMA_CPP_COLOUR"]:
             self.assertEqual(server.text().count(name + " is not followed"), 1, server.text())
-        self.assertEqual(server.get("/health").json()["limits"]["context_tokens"], 512)
+        limits = server.get("/health").json()["limits"]
+        self.assertEqual((limits["context_tokens"], limits["chat_context_tokens"]), (512, 256))
+        # Chat's own counts, with the word that it said before /ping was 200.
+        self.assertIn("\nllamacpp:tokens_predicted_total 1\n", server.get("/metrics").body.decode())
         said = self.fails(sagemaker.tiny_folder(), code=2, SM_LLAMA_CPP_COLOUR="red", ASSAY_UNKNOWN_VARIABLES="refuse")
         self.assertIn("SM_LLAMA_CPP_COLOUR", said)
+
+    def test_T11_chat_has_all_of_the_context_that_is_asked_for(self):
+        # More than one decision may have: the tiny model was trained on less.
+        trained = self.start(sagemaker.tiny_folder()).get("/health").json()["limits"]["context_tokens"]
+        server = self.start(sagemaker.tiny_folder(), SM_LLAMA_CPP_CTX_SIZE=str(4 * trained), SM_LLAMA_CPP_PARALLEL="4")
+        limits = server.get("/health").json()["limits"]
+        self.assertEqual((limits["context_tokens"], limits["chat_context_tokens"]), (trained, trained))
 
     def test_T12_the_other_images_variables(self):
         hugging = self.start(sagemaker.tiny_folder(), SM_LLAMACPP_CTX_SIZE="640")
