@@ -236,6 +236,25 @@ class Stuck(unittest.TestCase):
         asked.join(timeout=60)
         self.assertEqual(replies[0].status, 200, str(replies[0]))
 
+    def test_T19_a_stuck_chat_makes_ping_say_so_too(self):
+        server = Container(sagemaker.folder_of("t19", ("m.gguf", harness.default_model())), ASSAY_STUCK_SECONDS="1",
+                           SM_LLAMA_CPP_CTX_SIZE="4096")
+        self.addCleanup(server.stop)
+        replies = []
+        body = {"messages": [{"role": "user", "content": sagemaker.LONG_STATE}], "max_tokens": 100, "ignore_eos": True}
+        asked = threading.Thread(target=lambda: replies.append(server.invoke(body)))
+        asked.start()
+        harness.wait_until(lambda: any(slot["is_processing"] for slot in server.get("/slots").json()), "it chats")
+        self.assertEqual(server.get("/ping").status, 200)
+        # Stuck is what has begun a second ago, too.
+        began = time.monotonic()
+        harness.wait_until(lambda: time.monotonic() - began > 1, "its second is over")
+        thread = stopped_thread.busiest(server.process.pid)
+        self.assertTrue(any(self.tells_when_stopped(server, thread) for _ in range(3)))
+        harness.wait_until(lambda: server.get("/ping").status == 200, "it goes on")
+        asked.join(timeout=120)
+        self.assertEqual(replies[0].status, 200, str(replies[0]))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -196,6 +196,9 @@ Result<std::string> LlamaChat::fetch_files(ModelFile model) {
   } catch (const std::exception& thrown) {
     return Error{ErrorCode::kIo, what + " cannot be downloaded: " + thrown.what(), "model"};
   }
+  if (model == ModelFile::kToFetch && params.model.path.empty()) {
+    return Error{ErrorCode::kIo, what + " cannot be downloaded: nobody answers, or there is no such model", "model"};
+  }
   parts_->settings.mmproj = params.mmproj.path;
   return params.model.path;
 }
