@@ -113,6 +113,9 @@ Result<ModelChoice> find_model(const SageMakerFlags& flags) {
   if (!choice.ok()) {
     Error error = choice.error();
     error.message = settings.model_folder + ": " + error.message;
+    std::error_code denied;
+    std::filesystem::directory_iterator(settings.model_folder, denied);
+    if (denied == std::errc::permission_denied) error.message += "; this user may not read the folder";
     return error;
   }
   for (const std::string& warning : choice->warnings) log_line(LogLevel::kWarn, warning);

@@ -260,6 +260,18 @@ class ComposeTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
 
 
+class FiveLinesTest(unittest.TestCase):
+    def test_what_the_page_says_to_run_is_there(self):
+        section = text_of("docs", "sagemaker.md").split("## From your image to this one in five lines\n\n")[1]
+        lines = [line[4:] for line in section.split("\n\n")[0].splitlines()]
+        self.assertEqual(len(lines), 5)
+        checked = subprocess.run(["bash", "-n"], input="\n".join(lines), text=True, capture_output=True)
+        self.assertEqual(checked.returncode, 0, checked.stderr)
+        child = re.search(r"-f (\S+)", lines[2]).group(1)
+        self.assertIn(f"ASSAY_IMAGE=assay:{version()}\n", text_of(child))  # as `make image` calls it
+        self.assertIn("\nimage:", text_of("Makefile"))
+
+
 class VersionTest(unittest.TestCase):
     def test_all_speak_of_one_version(self):
         chart = yaml.safe_load(text_of("deploy", "helm", "assay", "Chart.yaml"))

@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import json
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -203,6 +204,25 @@ class Begins(unittest.TestCase):
                                 "-d", json.dumps(sagemaker.SEMIF), "http://x/invocations"],
                                stdout=subprocess.PIPE, text=True, check=True, timeout=60)
         self.assertIn("probabilities", asked.stdout)
+
+    def test_T14_what_its_user_may_not_read_is_said(self):
+        as_nobody = ["setpriv", "--reuid=10001", "--regid=10001", "--clear-groups"]
+        if os.geteuid() != 0 or subprocess.run([*as_nobody, "true"], stderr=subprocess.DEVNULL, check=False).returncode:
+            self.skipTest("nobody here can become somebody else (setpriv)")
+        with tempfile.TemporaryDirectory() as place:
+            os.chmod(place, 0o755)
+            program, folder = os.path.join(place, "assay"), os.path.join(place, "model")
+            shutil.copy(harness.BINARY, program)
+            os.mkdir(folder)
+            model = shutil.copy(harness.tiny("tiny-attention"), folder)
+            for path, mode in ((model, 0o600), (folder, 0o700)):
+                os.chmod(path, mode)
+                done = subprocess.run([*as_nobody, program, "sagemaker", "serve"], stdin=subprocess.DEVNULL,
+                                      stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=60,
+                                      env=sagemaker.variables_of(folder, {"ASSAY_CHECK_DIR": None}))
+                self.assertNotEqual(done.returncode, 0)
+                self.assertRegex(last_line(done.stderr), "Permission denied|may not read")
+                os.chmod(path, 0o755)
 
     def test_T15_layers_on_a_gpu_that_is_not_there(self):
         devices = json.loads(harness.run("version", "--json").stdout)["devices"]
