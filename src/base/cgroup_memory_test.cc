@@ -17,7 +17,7 @@ class CgroupMemoryTest : public ::testing::Test {
                 ("assay-cgroup-" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()))) {
     fs::remove_all(folder_);
   }
-  ~CgroupMemoryTest() override { fs::remove_all(folder_); }
+  void TearDown() override { fs::remove_all(folder_); }
 
   void write(const std::string& name, const std::string& text) const {
     fs::create_directories((folder_ / name).parent_path());

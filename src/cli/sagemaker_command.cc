@@ -114,7 +114,7 @@ Result<ModelChoice> find_model(const SageMakerFlags& flags) {
     Error error = choice.error();
     error.message = settings.model_folder + ": " + error.message;
     std::error_code denied;
-    std::filesystem::directory_iterator(settings.model_folder, denied);
+    const std::filesystem::directory_iterator looked(settings.model_folder, denied);
     if (denied == std::errc::permission_denied) error.message += "; this user may not read the folder";
     return error;
   }

@@ -297,7 +297,9 @@ Routes::Served Routes::exported(const Route& route, const HttpRequest& request, 
   Result<HttpReply> reply = query.ok() ? export_reply(options_.lessons, *query) : Result<HttpReply>(query.error());
   if (!reply.ok()) return served_of(refuse_decision(place_, wires_.of_route(route.kind), reply.error(), id));
   Served served{.reply = std::move(reply).value()};
-  served.reply.stream = [send = std::move(served.reply.stream), counted](const BodyWriter& write) { send(write); };
+  served.reply.stream = [send = std::move(served.reply.stream), counted](const BodyWriter& write) {
+    return send(write);
+  };
   return served;
 }
 
@@ -344,7 +346,9 @@ Routes::Served Routes::forward(const Route& route, const HttpRequest& request,
                                const std::shared_ptr<Counted>& counted) {
   Served served{.reply = options_.chat->handle(route.foreign, request)};
   if (!served.reply.stream) return served;
-  served.reply.stream = [send = std::move(served.reply.stream), counted](const BodyWriter& write) { send(write); };
+  served.reply.stream = [send = std::move(served.reply.stream), counted](const BodyWriter& write) {
+    return send(write);
+  };
   return served;
 }
 
@@ -358,8 +362,10 @@ Routes::Served Routes::stream(const Wire& wire, ParsedWire parsed, const std::st
     try {
       DecisionOutcome outcome = stream_decision(place_, wire, parsed, id, write);
       counted->say(outcome.status, std::move(outcome.readout), outcome.costs);
+      return true;
     } catch (...) {  // no memory left even for an event; the stream ends without its last one
       counted->say(500, "none");
+      return false;
     }
   };
   return served;

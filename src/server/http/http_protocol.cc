@@ -114,12 +114,12 @@ void tell(HttpReply reply, const httplib::Request& request, httplib::Response& r
   }
   auto provider = [stream = std::move(reply.stream)](std::size_t /*offset*/, httplib::DataSink& sink) {
     bool is_there = true;
-    stream([&](std::string_view piece) {
+    const bool is_whole = stream([&](std::string_view piece) {
       is_there = is_there && sink.is_writable() && sink.write(piece.data(), piece.size());
       return is_there;
     });
-    if (is_there) sink.done();
-    return is_there;
+    if (is_there && is_whole) sink.done();
+    return is_there && is_whole;  // false: the connection ends, without a last chunk
   };
   at_work->is_cut = request.version == "HTTP/1.0";
   if (at_work->is_cut) return response.set_content_provider(reply.content_type, std::move(provider));
