@@ -30,11 +30,19 @@ IMAGE = re.compile(r"\d{12}\.dkr\.ecr\.[a-z0-9-]+\.amazonaws\.com(\.cn)?/[a-z0-9
 MODEL = re.compile(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])/((?:.+/)?model\.tar\.gz)")
 SETTINGS = {"instance_type": "InstanceType", "min_instances": "MinInstances", "max_instances": "MaxInstances",
             "target_concurrency": "TargetConcurrency", "context_tokens": "ContextTokens",
-            "startup_seconds": "StartupSeconds", "repository_name": "RepositoryName", "endpoint_name": "EndpointName"}
+            "startup_seconds": "StartupSeconds", "repository_name": "RepositoryName", "endpoint_name": "EndpointName",
+            "gpu_layers": "GpuLayers", "inference_ami": "InferenceAmi"}
+REPOSITORY = "llama-cpp"  # the template's own name for it
+# An endpoint may take its whole start-up time, and as long again for a change that goes back.
+WAIT = {"Delay": 30, "MaxAttempts": 360}
 
 
 class Refused(Exception):
     """An argument is wrong: the message says which and why."""
+
+
+class Failed(Exception):
+    """AWS began and did not get to the end: the message says what it was about."""
 
 
 def sha256_of(path: str) -> str:
@@ -110,6 +118,52 @@ def kept_parameters(stack: Optional[Dict[str, Any]], wanted: List[Dict[str, str]
                        for parameter in old if parameter["ParameterKey"] not in named)]
 
 
+def repository_parameter(stack: Optional[Dict[str, Any]], wanted: List[Dict[str, str]]) -> List[Dict[str, str]]:
+    """A repository outlives its stack, so a new stack may find one."""
+    if stack is not None:
+        return []
+    name = next((one["ParameterValue"] for one in wanted if one["ParameterKey"] == "RepositoryName"), REPOSITORY)
+    try:
+        boto3.client("ecr").describe_repositories(repositoryNames=[name])
+    except ClientError as error:
+        if error.response["Error"]["Code"] != "RepositoryNotFoundException":
+            raise
+        return []
+    return [{"ParameterKey": "MakesRepository", "ParameterValue": "false"}]
+
+
+def check_image(image: str, parameters: List[Dict[str, str]]) -> None:
+    """The endpoint's role may read one repository."""
+    name = next((one["ParameterValue"] for one in parameters if one["ParameterKey"] == "RepositoryName"), REPOSITORY)
+    if image.split("@")[0].split("/", 1)[1] != name:
+        raise Refused(f"--image: it is not in the repository '{name}', the only one that this stack's role may read; "
+                      "push it there, or name the other with --repository-name")
+
+
+def failures(client: Any, name: str, since: str) -> str:
+    """What went wrong first, in AWS's words: what came after it was only cancelled. `since`: the last event before."""
+    found = []
+    for event in client.describe_stack_events(StackName=name)["StackEvents"]:  # the latest first
+        if event["EventId"] == since:
+            break
+        reason = event.get("ResourceStatusReason", "")
+        if event["ResourceStatus"].endswith("_FAILED") and "cancelled" not in reason:
+            found.append(f"{event['LogicalResourceId']}: {reason}")
+    return "; ".join(reversed(found)) or "no reason was given; the stack's events may say more"
+
+
+def last_event(client: Any, name: str) -> str:
+    events = client.describe_stack_events(StackName=name)["StackEvents"]
+    return events[0]["EventId"] if events else ""
+
+
+def wait(client: Any, waiter: str, name: str, since: str) -> None:
+    try:
+        client.get_waiter(waiter).wait(StackName=name, WaiterConfig=WAIT)
+    except WaiterError as error:
+        raise Failed(f"the stack '{name}' failed: {failures(client, name, since)}") from error
+
+
 def put_stack(arguments: argparse.Namespace) -> Dict[str, str]:
     """Makes or changes the stack and waits; its outputs."""
     client = boto3.client("cloudformation")
@@ -117,15 +171,21 @@ def put_stack(arguments: argparse.Namespace) -> Dict[str, str]:
         template = file.read()
     wanted = stack_parameters(arguments)
     stack = existing_stack(client, arguments.stack)
+    if stack is not None and stack["StackStatus"] == "ROLLBACK_COMPLETE":
+        raise Refused(f"--stack: '{arguments.stack}' could not be made, and is good for nothing but `deploy.py down`")
+    wanted += repository_parameter(stack, wanted)
     request = {"StackName": arguments.stack, "TemplateBody": template, "Capabilities": ["CAPABILITY_IAM"],
                "Parameters": kept_parameters(stack, wanted)}
+    if getattr(arguments, "image", None) is not None:
+        check_image(arguments.image, request["Parameters"])
     try:
         if stack is None:
             client.create_stack(**request)
-            client.get_waiter("stack_create_complete").wait(StackName=arguments.stack)
+            wait(client, "stack_create_complete", arguments.stack, "")
         else:
+            before = last_event(client, arguments.stack)
             client.update_stack(**request)
-            client.get_waiter("stack_update_complete").wait(StackName=arguments.stack)
+            wait(client, "stack_update_complete", arguments.stack, before)
     except ClientError as error:
         if "No updates are to be performed" not in str(error):
             raise
@@ -166,8 +226,12 @@ def invoke(arguments: argparse.Namespace) -> None:
 
 def down(arguments: argparse.Namespace) -> None:
     client = boto3.client("cloudformation")
+    found = existing_stack(client, arguments.stack)
+    if found is None:
+        return
+    before = last_event(client, arguments.stack)
     client.delete_stack(StackName=arguments.stack)
-    client.get_waiter("stack_delete_complete").wait(StackName=arguments.stack)
+    wait(client, "stack_delete_complete", found["StackId"], before)
 
 
 def whole(text: str) -> int:
@@ -198,7 +262,10 @@ def parser() -> argparse.ArgumentParser:
     deployed.add_argument("--image", required=True, help="REGISTRY/NAME@sha256:...")
     deployed.add_argument("--model", required=True, help="s3://BUCKET/.../model.tar.gz")
     deployed.add_argument("--endpoint-name")
+    deployed.add_argument("--repository-name", help="of the image, where this is the first command of its stack")
     deployed.add_argument("--instance-type")
+    deployed.add_argument("--gpu-layers", help="999 for all; the image is one with CUDA")
+    deployed.add_argument("--inference-ami", help="the host's image, which brings the GPU's driver")
     for name in ("min-instances", "max-instances", "target-concurrency", "context-tokens", "startup-seconds"):
         deployed.add_argument("--" + name, type=whole)
     command("status", status)
@@ -214,7 +281,7 @@ def main(words: Optional[List[str]] = None) -> int:
     except Refused as reason:
         print(f"deploy.py: {reason}", file=sys.stderr)
         return 2
-    except (Boto3Error, BotoCoreError, ClientError, WaiterError, OSError) as error:
+    except (Boto3Error, BotoCoreError, ClientError, Failed, OSError) as error:
         print(f"deploy.py: {error}", file=sys.stderr)
         return 1
     return 0

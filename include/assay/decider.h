@@ -98,6 +98,8 @@ class Decider {
   virtual std::size_t in_flight() const = 0;
   // True while a decode can still be answered (false after a fault that needs a restart, or while one is stuck).
   virtual bool healthy() const = 0;
+  // True while so many requests wait that one which came now would be refused (kOverloaded).
+  virtual bool full() const { return false; }
   // All zero where the model's own decision head answers.
   virtual EngineStats stats() const = 0;
   static constexpr double kNoLimit = -1;

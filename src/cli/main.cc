@@ -107,6 +107,7 @@ ServeParts serve_parts(const OpenDecider& open) {
 // The same, and a first decision is made before they are handed out.
 ServeParts warmed(ServeParts parts) {
   parts.open = opened_warm(std::move(parts.open));
+  parts.warms_chat = true;
   parts.open_on = [open_on = std::move(parts.open_on)](DeciderOptions options, llama_model* model, const LoadPlan& plan,
                                                        ComputeGate* gate) {
     const OpenDecider open = [&](DeciderOptions same) { return open_on(std::move(same), model, plan, gate); };

@@ -91,7 +91,7 @@ ServeFlags for_models_to_come(const SageMakerFlags& flags) {
   return serve;
 }
 
-// The model that is named, or the one that lies in the folder.
+// The model that is named, or the one that lies in the folder; an empty one where llama-server's words say which.
 Result<ModelChoice> find_model(const SageMakerFlags& flags) {
   const SageMakerSettings& settings = flags.settings;
   const std::string& named = flags.serve.model.model;
@@ -105,9 +105,17 @@ Result<ModelChoice> find_model(const SageMakerFlags& flags) {
         "the model '" + named + "' that " + (is_variable ? setting->source : "--model") + " names is not there", ""};
   }
   Result<ModelChoice> choice = choose_model(list_model_files(settings.model_folder), settings.model_rule);
+  if (!choice.ok() && choice.error().code == ErrorCode::kNotFound && !settings.model_asked_by.empty()) {
+    log_line(LogLevel::kInfo,
+             "no model lies in " + settings.model_folder + ": it is the one that " + settings.model_asked_by + " says");
+    return ModelChoice{};
+  }
   if (!choice.ok()) {
     Error error = choice.error();
     error.message = settings.model_folder + ": " + error.message;
+    std::error_code denied;
+    const std::filesystem::directory_iterator looked(settings.model_folder, denied);
+    if (denied == std::errc::permission_denied) error.message += "; this user may not read the folder";
     return error;
   }
   for (const std::string& warning : choice->warnings) log_line(LogLevel::kWarn, warning);
@@ -179,8 +187,17 @@ Result<ServeFlags> serve_flags_of(const SageMakerFlags& flags, bool has_gpu) {
   if (flags.serve.multi_model) return for_models_to_come(flags);
   Result<ModelChoice> choice = find_model(flags);
   if (!choice.ok()) return choice.error();
-  log_line(LogLevel::kInfo, "the model is " + choice->model);
   ServeFlags serve = flags.serve;
+  if (choice->model.empty()) {
+    const std::vector<std::string>& download = flags.settings.download_arguments;
+    serve.llama_words.insert(serve.llama_words.end(), download.begin(), download.end());
+    return serve;
+  }
+  const std::string& named_elsewhere = flags.settings.model_asked_by;
+  if (!named_elsewhere.empty()) {
+    log_line(LogLevel::kWarn, named_elsewhere + " is not followed: there is a model already");
+  }
+  log_line(LogLevel::kInfo, "the model is " + choice->model);
   serve.model.model = std::move(choice->model);
   const auto is_about_images = [](const std::string& word) { return word.find("mmproj") != std::string::npos; };
   if (!choice->mmproj.empty() && std::none_of(serve.llama_words.begin(), serve.llama_words.end(), is_about_images)) {

@@ -111,6 +111,27 @@ TEST_F(SageMakerCommandTest, ANamedModelHasToBeThere) {
   EXPECT_TRUE(serve_flags_of(flags_.sagemaker, false).ok());
 }
 
+TEST_F(SageMakerCommandTest, WhatLiesInTheFolderIsNotFetched) {
+  const std::map<std::string, std::string> asks = {{"SM_LLAMA_CPP_MODEL_DIR", dir_.path(".")},
+                                                   {"SM_LLAMA_CPP_HF_REPO", "a/b"}};
+  ASSERT_TRUE(read({"sagemaker"}, asks).ok());
+  const Result<ServeFlags> fetched = serve_flags_of(flags_.sagemaker, false);
+  ASSERT_TRUE(fetched.ok()) << fetched.error().message;
+  EXPECT_EQ(fetched->model.model, "");
+  EXPECT_EQ(fetched->llama_words, (std::vector<std::string>{"--hf-repo", "a/b"}));
+  dir_.write("a.gguf", "x");
+  const Result<ServeFlags> found = serve_flags_of(flags_.sagemaker, false);
+  ASSERT_TRUE(found.ok());
+  EXPECT_EQ(found->model.model, dir_.path(".") + "/a.gguf");
+  EXPECT_TRUE(found->llama_words.empty());
+}
+
+TEST_F(SageMakerCommandTest, AMissingShardIsNotFetched) {
+  dir_.write("m-00001-of-00002.gguf", "x");
+  ASSERT_TRUE(read({"sagemaker"}, {{"SM_LLAMA_CPP_MODEL_DIR", dir_.path(".")}, {"SM_LLAMA_CPP_HF_REPO", "a/b"}}).ok());
+  EXPECT_EQ(serve_flags_of(flags_.sagemaker, false).error().code, ErrorCode::kInvalidArgument);
+}
+
 TEST_F(SageMakerCommandTest, AnEmptyFolderAndSeveralModelsForSemif) {
   ASSERT_TRUE(read({"sagemaker"}, {{"SEMIF_MODEL_DIR", dir_.path(".")}}).ok());
   EXPECT_EQ(serve_flags_of(flags_.sagemaker, false).error().code, ErrorCode::kNotFound);

@@ -43,35 +43,30 @@ struct NotFollowed {
   std::string_view llama;
   const char* reason;
 };
-constexpr const char* kNoDownload = "nothing is downloaded at the start; put the GGUF into the model folder";
 constexpr const char* kNoKey =
     "SageMaker removes the header that a key comes in; ASSAY_API_KEY asks for one all the same";
 constexpr const char* kNoTls = "SageMaker asks without TLS; ASSAY_SSL_CERT_FILE and ASSAY_SSL_KEY_FILE make it https";
 constexpr const char* kEndsAtOnce = "it would end the program at once";
-constexpr std::array<NotFollowed, 23> kNotFollowed = {
+constexpr std::array<NotFollowed, 14> kNotFollowed = {
     {{"api-key", kNoKey},
      {"api-key-file", kNoKey},
      {"api-prefix", "SageMaker asks for /ping and /invocations"},
      {"cache-list", kEndsAtOnce},
      {"completion-bash", kEndsAtOnce},
-     {"docker-repo", kNoDownload},
      {"help", kEndsAtOnce},
-     {"hf-file", kNoDownload},
-     {"hf-repo", kNoDownload},
-     {"hf-repo-draft", kNoDownload},
-     {"hf-token", kNoDownload},
      {"host", "SageMaker asks from outside, so all addresses are listened on"},
      {"list-devices", kEndsAtOnce},
-     {"metrics", "GET /metrics always answers"},
-     {"mmproj-url", kNoDownload},
-     {"model-url", kNoDownload},
      {"reuse-port", "SageMaker starts one server for a port"},
-     {"spec-draft-hf", kNoDownload},
      {"ssl-cert-file", kNoTls},
      {"ssl-key-file", kNoTls},
      {"usage", kEndsAtOnce},
      {"version", kEndsAtOnce},
      {"verbosity", "ASSAY_LOG_LEVEL says which lines are logged"}}};
+
+// Flags of llama-server that say what to fetch as the model, and how; and its own variables that say which model.
+constexpr std::array<std::string_view, 5> kDownloads = {"docker-repo", "hf-file", "hf-repo", "hf-token", "model-url"};
+constexpr std::array<const char*, 4> kLlamaModels = {"LLAMA_ARG_DOCKER_REPO", "LLAMA_ARG_HF_REPO", "LLAMA_ARG_MODEL",
+                                                     "LLAMA_ARG_MODEL_URL"};
 
 // SemIf's variables that are not followed, and why.
 constexpr std::array<NotFollowed, 6> kSemifNotFollowed = {
@@ -110,6 +105,10 @@ std::vector<std::string> split(const std::string& text) {
     begin = end + 1;
   }
   return out;
+}
+
+void add_word(std::vector<std::string>& to, const std::string& name, const std::string& value) {
+  to.insert(to.end(), {"--" + name, value});
 }
 
 class Translator {
@@ -197,6 +196,9 @@ void Translator::model() {
   }
   for (const char* name : {"SEMIF_GGUF_PATH", "SM_LLAMACPP_MODEL", "SM_LLAMA_CPP_MODEL"}) {
     if (value_of(name) != nullptr) set("model", {*value_of(name)}, name);
+  }
+  for (const char* name : kLlamaModels) {
+    if (value_of(name) != nullptr) out_.model_asked_by = name;
   }
 }
 
@@ -354,17 +356,23 @@ void Translator::value_flag(const std::string& variable, const std::string& name
     // Below zero llama-server takes its own default.
     if (name == "threads-http" && value.starts_with('-')) return;
     set(ours->ours, is_list ? split(value) : std::vector<std::string>{value}, variable);
+    // Chat's context and decisions' are two: llama-server may have more than one request needs.
+    if (name == "ctx-size" || name == "ubatch-size") add_word(out_.llama_arguments, name, value);
   } else if (name == "threads") {
     set("threads", {value.starts_with('-') ? "0" : value}, variable);
   } else if (name == "gpu-layers" || name == "n-gpu-layers") {
     layers(variable, value);
   } else if (name == "flash-attn") {
-    if (lower(value) != "auto") set("flash-attention", {lower(value)}, variable);
+    if (lower(value) == "auto") return;
+    set("flash-attention", {lower(value)}, variable);
+    add_word(out_.llama_arguments, name, lower(value));
   } else if (name == "load-mode" && (value == "none" || value == "dio")) {
     set("no-mmap", {"true"}, variable);
+  } else if (std::find(kDownloads.begin(), kDownloads.end(), name) != kDownloads.end()) {
+    add_word(out_.download_arguments, name, value);
+    if (name == "hf-repo" || name == "docker-repo" || name == "model-url") out_.model_asked_by = variable;
   } else if (name != "load-mode" || value != "auto") {
-    out_.llama_arguments.push_back("--" + name);
-    out_.llama_arguments.push_back(value);
+    add_word(out_.llama_arguments, name, value);
   }
 }
 

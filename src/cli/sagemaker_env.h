@@ -33,9 +33,13 @@ struct SageMakerSettings {
   ModelRule model_rule = ModelRule::kFirst;
   std::vector<ServeSetting> settings;        // to be applied in this order; a later one of the same flag wins
   std::vector<std::string> llama_arguments;  // llama-server's, that `assay serve` has no flag of its own for
-  bool multi_model = false;                  // SageMaker will say which models to load
-  std::string gpu_asked_by;                  // the variable that asks for layers on a GPU; empty: none does
-  std::vector<std::string> warnings;         // one for each variable that is not followed; one sentence
+  // llama-server's, of the model to be fetched where the folder has none, and the variable that asks for a model in
+  // llama-server's words: one of these, or a LLAMA_ARG_... one, which llama-server reads itself; empty: none does.
+  std::vector<std::string> download_arguments;
+  std::string model_asked_by;
+  bool multi_model = false;           // SageMaker will say which models to load
+  std::string gpu_asked_by;           // the variable that asks for layers on a GPU; empty: none does
+  std::vector<std::string> warnings;  // one for each variable that is not followed; one sentence
 };
 
 // Pure. `llama_flags`: those that llama-server has. The order of the entries changes nothing, unless a name comes
@@ -44,8 +48,8 @@ struct SageMakerSettings {
 // Of a flag of llama-server: "true" in any case, or an empty value, is the bare flag; "false" leaves it out; anything
 // else is its value, whole, with its blanks, line breaks and equals signs. Where a bare flag would swallow what follows
 // it, it is not given: on/off flags say on and off, and others are left out with a warning. Variables that would make
-// the server unreachable (a host, an API key that no client of SageMaker can send) or that need the network are left
-// out with a warning, too. The port is SAGEMAKER_BIND_TO_PORT's, else SM_LLAMA_CPP_PORT's, LLAMACPP_SAGEMAKER_PORT's,
+// the server unreachable (a host, an API key that no client of SageMaker can send) are left out with a warning, too.
+// The port is SAGEMAKER_BIND_TO_PORT's, else SM_LLAMA_CPP_PORT's, LLAMACPP_SAGEMAKER_PORT's,
 // SEMIF_PORT's, 8080.
 //
 // Errors: kInvalidArgument, naming the variable: a number that is none or out of its range, a value for a switch, and

@@ -96,6 +96,32 @@ TEST(SageMakerEnv, FlagsThatWeHaveTooAreOurs) {
   EXPECT_EQ(values({{"SM_LLAMACPP_CTX_SIZE", "1"}, {"SM_LLAMA_CPP_CTX_SIZE", "2"}}, "context-tokens"), Words{"2"});
 }
 
+TEST(SageMakerEnv, ChatIsToldToo) {
+  // Its context is another one than decisions', and no bound of one request's is its bound.
+  EXPECT_EQ(llama_arguments({{"SM_LLAMA_CPP_CTX_SIZE", "65536"}}), (Words{"--ctx-size", "65536"}));
+  EXPECT_EQ(llama_arguments({{"SM_LLAMA_CPP_UBATCH_SIZE", "256"}}), (Words{"--ubatch-size", "256"}));
+  EXPECT_EQ(llama_arguments({{"SM_LLAMA_CPP_FLASH_ATTN", "False"}}), (Words{"--flash-attn", "off"}));
+  EXPECT_TRUE(llama_arguments({{"SM_LLAMA_CPP_FLASH_ATTN", "auto"}}).empty());
+}
+
+TEST(SageMakerEnv, ItsOwnCountsAreToldToo) {
+  EXPECT_EQ(llama_arguments({{"SM_LLAMA_CPP_METRICS", "true"}}), Words{"--metrics"});
+}
+
+TEST(SageMakerEnv, AModelCanBeFetched) {
+  const Result<SageMakerSettings> settings = translated({{"SM_LLAMA_CPP_HF_REPO", "a/b"},
+                                                         {"SM_LLAMA_CPP_HF_FILE", "m.gguf"},
+                                                         {"SM_LLAMA_CPP_HF_TOKEN", "s3cr3t"},
+                                                         {"SM_LLAMA_CPP_SEED", "1"}});
+  EXPECT_EQ(settings->download_arguments, (Words{"--hf-file", "m.gguf", "--hf-repo", "a/b", "--hf-token", "s3cr3t"}));
+  EXPECT_EQ(settings->model_asked_by, "SM_LLAMA_CPP_HF_REPO");
+  EXPECT_EQ(settings->llama_arguments, (Words{"--seed", "1"}));
+  EXPECT_TRUE(settings->warnings.empty());
+  EXPECT_EQ(translated({{"SM_LLAMACPP_MODEL_URL", "http://x/m.gguf"}})->model_asked_by, "SM_LLAMACPP_MODEL_URL");
+  EXPECT_EQ(translated({{"LLAMA_ARG_HF_REPO", "a/b"}})->model_asked_by, "LLAMA_ARG_HF_REPO");
+  EXPECT_EQ(translated({{"SM_LLAMA_CPP_HF_TOKEN", "s3cr3t"}})->model_asked_by, "");
+}
+
 TEST(SageMakerEnv, EverySettingIsAFlagOfServe) {
   const Result<SageMakerSettings> settings = translated({{"SM_LLAMA_CPP_CTX_SIZE", "1024"},
                                                          {"SM_LLAMA_CPP_THREADS", "2"},
@@ -137,12 +163,11 @@ TEST(SageMakerEnv, WhatMakesTheServerUnreachableIsLeftOut) {
   const Result<SageMakerSettings> settings = translated({{"SM_LLAMA_CPP_HOST", "127.0.0.1"},
                                                          {"SM_LLAMA_CPP_API_KEY", "s3cr3t"},
                                                          {"LLAMA_API_KEY", "s3cr3t"},
-                                                         {"SM_LLAMA_CPP_HF_REPO", "a/b"},
                                                          {"SM_LLAMA_CPP_SSL_KEY_FILE", "k"},
                                                          {"SM_LLAMA_CPP_API_PREFIX", "/x"},
                                                          {"SM_LLAMA_CPP_HELP", "true"}});
   EXPECT_TRUE(settings->settings.empty() && settings->llama_arguments.empty());
-  EXPECT_EQ(settings->warnings.size(), 7u);
+  EXPECT_EQ(settings->warnings.size(), 6u);
   for (const std::string& warning : settings->warnings) EXPECT_EQ(warning.find("s3cr3t"), std::string::npos) << warning;
 }
 

@@ -130,13 +130,15 @@ class Ending {
   server::ExitLimit limit_{[this] { leave_behind(all_answered_.load()); }};
 };
 
-// The model's path, after a download where llama-server's flags ask for one.
+// The files that llama-server's words ask for are fetched, the model too where none is named.
 Status find_model(ServeFlags& flags, server::LlamaChat& chat) {
-  if (!flags.model.model.empty() || !flags.positional_model.empty() || chat.settings().download.empty()) return {};
-  log_line(LogLevel::kInfo, "fetching " + chat.settings().download);
-  Result<std::string> path = chat.fetch_model();
+  const bool is_named = !flags.model.model.empty() || !flags.positional_model.empty();
+  const std::string& download = chat.settings().download;
+  if (is_named ? !flags.chat : download.empty()) return {};
+  if (!is_named) log_line(LogLevel::kInfo, "fetching " + download);
+  Result<std::string> path = chat.fetch_files(is_named ? server::ModelFile::kIsHere : server::ModelFile::kToFetch);
   if (!path.ok()) return path.error();
-  flags.model.model = std::move(path).value();
+  if (!is_named) flags.model.model = std::move(path).value();
   if (flags.model.mmproj.empty()) flags.model.mmproj = chat.settings().mmproj;
   return {};
 }
@@ -240,7 +242,7 @@ Status load(const ServeFlags& flags, DeciderOptions options, const ServeParts& p
   plan->packed.reset();
   if (out.chat->settings().sleep_idle_seconds >= 0) follow_sleep(options, *plan, parts, out);
   out.chat->start();
-  return {};
+  return parts.warms_chat ? out.chat->warm_up() : Status();
 }
 
 // Lessons on top of the decider, where they are asked for; nullptr: they are not.

@@ -21,6 +21,7 @@ struct ServeParts {
   std::function<Result<LoadPlan>(const DeciderOptions&)> plan;
   // A decider on weights that are loaded already; computes while it holds the gate.
   std::function<Result<std::unique_ptr<Decider>>(DeciderOptions, llama_model*, const LoadPlan&, ComputeGate*)> open_on;
+  bool warms_chat = false;      // nothing is served before chat has said a word
   ReadEnvironment environment;  // for Vertex AI's variables; empty: they are not read
 };
 

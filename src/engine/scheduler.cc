@@ -38,7 +38,7 @@ Result<std::future<Result<JobResult>>> Scheduler::submit(Job job) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (closed_) return Error{ErrorCode::kUnavailable, "The server is shutting down.", ""};
-    if (!follows && in_flight_.load() >= options_.queue_jobs_max) {
+    if (!follows && full()) {
       Error error{ErrorCode::kOverloaded,
                   "The queue is full (" + std::to_string(options_.queue_jobs_max) + " jobs); try again.", ""};
       const double rows = std::accumulate(rows_left_.begin(), rows_left_.end(), 0.0);

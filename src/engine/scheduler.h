@@ -53,6 +53,8 @@ class Scheduler {
   bool healthy() const;
   // Jobs accepted and not yet answered.
   std::size_t in_flight() const { return in_flight_.load(); }
+  // Whether a job that came now would be refused for want of a place.
+  bool full() const { return in_flight_.load() >= options_.queue_jobs_max; }
   // As of the last step.
   EngineStats stats() const;
   // Stops accepting, answers what was accepted, ends the thread; what is not answered after grace_ms gets kUnavailable

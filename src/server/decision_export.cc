@@ -84,8 +84,10 @@ Result<HttpReply> export_reply(const LessonDesk* desk, const ExportQuery& query)
   reply.stream = [desk, query](const BodyWriter& write) {
     try {
       write_lines(*desk, query, write);
+      return true;
     } catch (...) {  // no memory even for a line: the body ends without its last one
       log_line(LogLevel::kError, "an export ended early: memory ran out");
+      return false;
     }
   };
   return reply;

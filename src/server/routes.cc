@@ -17,6 +17,7 @@
 #include "server/http/http_headers.h"
 #include "server/lesson_routes.h"
 #include "server/sagemaker/json_lines.h"
+#include "server/will_decide.h"
 #include "server/wires/openai_error.h"
 #include "server/wires/systemone_error.h"
 #include "server/wires/wire_json.h"
@@ -153,6 +154,19 @@ std::optional<HttpReply> Routes::refuse_early(const HttpRequest& request) {
   }
 }
 
+std::optional<HttpReply> Routes::refuse_large(const HttpRequest& request) {
+  try {
+    if (!place_.decider.full()) return std::nullopt;
+    const Route* route = map_.find(request.path, request.method);
+    if (route == nullptr || !will_decide(*route, request)) return std::nullopt;
+    const std::string id = request_ids_.id_of(request);
+    Counted counted(book_, route, request, id, clock_.now_ns());
+    return finish(refuse(route, {ErrorCode::kOverloaded, "the queue is full; try again", ""}, id), id, counted);
+  } catch (...) {
+    return std::nullopt;  // handle() will say what it can
+  }
+}
+
 HttpReply Routes::finish(Served served, const std::string& id, Counted& counted) {
   served.reply.headers.emplace_back("x-request-id", id);
   served.reply.headers.emplace_back("x-typesafe-request-id", id);
@@ -284,7 +298,9 @@ Routes::Served Routes::exported(const Route& route, const HttpRequest& request, 
   Result<HttpReply> reply = query.ok() ? export_reply(options_.lessons, *query) : Result<HttpReply>(query.error());
   if (!reply.ok()) return served_of(refuse_decision(place_, wires_.of_route(route.kind), reply.error(), id));
   Served served{.reply = std::move(reply).value()};
-  served.reply.stream = [send = std::move(served.reply.stream), counted](const BodyWriter& write) { send(write); };
+  served.reply.stream = [send = std::move(served.reply.stream), counted](const BodyWriter& write) {
+    return send(write);
+  };
   return served;
 }
 
@@ -331,7 +347,9 @@ Routes::Served Routes::forward(const Route& route, const HttpRequest& request,
                                const std::shared_ptr<Counted>& counted) {
   Served served{.reply = options_.chat->handle(route.foreign, request)};
   if (!served.reply.stream) return served;
-  served.reply.stream = [send = std::move(served.reply.stream), counted](const BodyWriter& write) { send(write); };
+  served.reply.stream = [send = std::move(served.reply.stream), counted](const BodyWriter& write) {
+    return send(write);
+  };
   return served;
 }
 
@@ -345,8 +363,10 @@ Routes::Served Routes::stream(const Wire& wire, ParsedWire parsed, const std::st
     try {
       DecisionOutcome outcome = stream_decision(place_, wire, parsed, id, write);
       counted->say(outcome.status, std::move(outcome.readout), outcome.costs);
+      return true;
     } catch (...) {  // no memory left even for an event; the stream ends without its last one
       counted->say(500, "none");
+      return false;
     }
   };
   return served;

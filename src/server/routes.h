@@ -94,6 +94,11 @@ class Routes {
   // limit. Such a refusal is counted in the metrics as handle() counts.
   std::optional<HttpReply> refuse_early(const HttpRequest& request);
 
+  // What can be said of a large body before all of it is there, from the method, the path, the headers and as much of
+  // the body as there is: a decision for which there is no place (kOverloaded). Nothing: go on and read. Calling this
+  // is never needed: handle() says the same of the whole. Such a refusal is counted as handle() counts.
+  std::optional<HttpReply> refuse_large(const HttpRequest& request);
+
   // From now on health and ping say 503, and so do new decisions. Idempotent.
   void set_draining() { draining_.store(true); }
 

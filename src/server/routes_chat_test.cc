@@ -89,7 +89,7 @@ TEST_F(RoutesWithChat, NothingNewIsForwardedWhileDraining) {
 }
 
 TEST_F(RoutesWithChat, AStreamIsAtWorkUntilItHasBeenSent) {
-  chat_.reply.stream = [](const BodyWriter& write) { write("data: x\n\n"); };
+  chat_.reply.stream = [](const BodyWriter& write) { return write("data: x\n\n"); };
   std::string seen;
   {
     const HttpReply reply = send("POST", "/v1/chat/completions", kChat);

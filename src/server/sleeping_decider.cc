@@ -117,6 +117,11 @@ bool SleepingDecider::healthy() const {
   return inner_ != nullptr ? inner_->healthy() : !failed_.has_value();
 }
 
+bool SleepingDecider::full() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return inner_ != nullptr && inner_->full();
+}
+
 EngineStats SleepingDecider::stats() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return inner_ != nullptr ? behind(before_, inner_->stats()) : before_;

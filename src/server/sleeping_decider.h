@@ -46,6 +46,7 @@ class SleepingDecider final : public Decider {
   std::size_t in_flight() const override { return gate_.inside(); }
   // Asleep is healthy: a decision would be answered.
   bool healthy() const override;
+  bool full() const override;
   // Asleep nothing has a place in the model; what is counted since the start goes on behind a sleep.
   EngineStats stats() const override;
   // A decision that waits for the weights is waited for, too, and answered where they come within the grace.

@@ -50,6 +50,7 @@ class LessonDecider final : public Decider {
 
   const ModelReport& report() const override { return inner_->report(); }
   std::size_t in_flight() const override { return inner_->in_flight(); }
+  bool full() const override { return inner_->full(); }
   bool healthy() const override { return inner_->healthy(); }
   EngineStats stats() const override { return inner_->stats(); }
   void drain(double grace_ms) override { inner_->drain(grace_ms); }

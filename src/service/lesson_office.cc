@@ -215,6 +215,7 @@ class Taught final : public TaughtDecider {
   const ModelReport& report() const override { return office_.decider().report(); }
   std::size_t in_flight() const override { return office_.decider().in_flight(); }
   bool healthy() const override { return office_.decider().healthy(); }
+  bool full() const override { return office_.decider().full(); }
   EngineStats stats() const override { return office_.decider().stats(); }
   void drain(double grace_ms) override { office_.drain(grace_ms); }
   LessonDesk& desk() override { return office_; }

@@ -56,6 +56,7 @@ class LocalDecider final : public Decider {
   bool healthy() const override {
     return !gate_.closed() && scheduler_->healthy() && (!images_.scheduler || images_.scheduler->healthy());
   }
+  bool full() const override { return scheduler_->full(); }
   EngineStats stats() const override;
   void drain(double grace_ms) override;
 

@@ -46,6 +46,7 @@ class OwningDecider final : public Decider {
   const ModelReport& report() const override { return decider_->report(); }
   std::size_t in_flight() const override { return decider_->in_flight(); }
   bool healthy() const override { return decider_->healthy(); }
+  bool full() const override { return decider_->full(); }
   EngineStats stats() const override { return decider_->stats(); }
   void drain(double grace_ms) override { decider_->drain(grace_ms); }
 

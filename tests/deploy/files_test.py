@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import tempfile
 import unittest
@@ -93,6 +94,28 @@ class DockerfileTest(unittest.TestCase):
             done = subprocess.run([script, *words], capture_output=True, text=True)
             self.assertEqual(done.returncode, 1)
             self.assertIn(text, done.stderr)
+
+
+class HealthCheckTest(unittest.TestCase):
+    """The port that the program listens on, by its own rule: ASSAY_PORT wins."""
+
+    def test_it_asks_where_the_program_listens(self):
+        names = ["ASSAY_PORT", "SAGEMAKER_BIND_TO_PORT", "SM_LLAMA_CPP_PORT", "LLAMACPP_SAGEMAKER_PORT", "SEMIF_PORT"]
+        for at, name in enumerate(names):
+            with socket.socket() as here:
+                here.bind(("127.0.0.1", 0))
+                here.listen()
+                here.settimeout(10)
+                variables = {name: str(here.getsockname()[1])} | {other: "1" for other in names[at + 1:]}
+                with subprocess.Popen([os.path.join(DEPLOY, "container", "healthcheck")],
+                                      env={"PATH": os.environ["PATH"], **variables}) as check:
+                    with here.accept()[0] as asked:
+                        with asked.makefile("rb") as head:
+                            self.assertEqual(head.readline(), b"GET /ping HTTP/1.1\r\n")
+                            while head.readline().strip():
+                                pass
+                        asked.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+                self.assertEqual(check.returncode, 0, name)
 
 
 class BillOfMaterialsTest(unittest.TestCase):
@@ -184,6 +207,10 @@ class UnitTest(unittest.TestCase):
             self.skipTest("this systemd-analyze is older than 250")
         self.assertEqual(done.returncode, 0, done.stdout[-2000:] + done.stderr)
 
+    def test_stopping_it_while_it_loads_is_no_failure(self):
+        # tests/e2e/test_sagemaker_start.py has the exit code (T21).
+        self.assertIn("\nSuccessExitStatus=143\n", text_of("deploy", "systemd", "assay.service"))
+
     def test_its_settings_are_flags_that_there_are(self):
         names = re.findall(r"^ASSAY_(\w+)=", text_of("deploy", "systemd", "assay.env"), re.M)
         self.assertEqual(names, ["MODEL", "HOST", "PORT"])
@@ -231,6 +258,18 @@ class ComposeTest(unittest.TestCase):
         done = subprocess.run(["docker", "compose", "-f", os.path.join(DEPLOY, "compose.yaml"), "config", "--quiet"],
                               env={**os.environ, "MODEL_DIR": ROOT}, capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
+
+
+class FiveLinesTest(unittest.TestCase):
+    def test_what_the_page_says_to_run_is_there(self):
+        section = text_of("docs", "sagemaker.md").split("## From your image to this one in five lines\n\n")[1]
+        lines = [line[4:] for line in section.split("\n\n")[0].splitlines()]
+        self.assertEqual(len(lines), 5)
+        checked = subprocess.run(["bash", "-n"], input="\n".join(lines), text=True, capture_output=True)
+        self.assertEqual(checked.returncode, 0, checked.stderr)
+        child = re.search(r"-f (\S+)", lines[2]).group(1)
+        self.assertIn(f"ASSAY_IMAGE=assay:{version()}\n", text_of(child))  # as `make image` calls it
+        self.assertIn("\nimage:", text_of("Makefile"))
 
 
 class VersionTest(unittest.TestCase):

@@ -92,7 +92,19 @@ class ChartTest(unittest.TestCase):
     def test_it_ends_before_kubernetes_loses_patience(self):
         pod = rendered("small", "--set", "gracePeriodSeconds=90")["Deployment"]["spec"]["template"]["spec"]
         self.assertEqual(pod["terminationGracePeriodSeconds"], 90)
-        self.assertIn("--grace-seconds=85", pod["containers"][0]["args"])
+        container = pod["containers"][0]
+        self.assertIn("--grace-seconds=80", container["args"])
+        # Time for the routers to hear of it, while it still answers.
+        self.assertEqual(container["lifecycle"]["preStop"]["exec"]["command"], ["/bin/sleep", "5"])
+        pod = rendered("small", "--set", "drainSeconds=0")["Deployment"]["spec"]["template"]["spec"]
+        self.assertNotIn("lifecycle", pod["containers"][0])
+        self.assertIn(f"--grace-seconds={pod['terminationGracePeriodSeconds'] - 5}", pod["containers"][0]["args"])
+        pod = rendered("small", "--set", "gracePeriodSeconds=10,drainSeconds=30")["Deployment"]["spec"]["template"]["spec"]
+        self.assertIn("--grace-seconds=0", pod["containers"][0]["args"])
+
+    def test_no_other_service_sets_a_variable_of_ours(self):
+        # A service called assay in the namespace would be ASSAY_PORT=tcp://10.0.0.1:80.
+        self.assertIs(rendered("small")["Deployment"]["spec"]["template"]["spec"]["enableServiceLinks"], False)
 
     def test_it_scales_on_waiting_and_not_on_the_cpu(self):
         documents = rendered("full")

@@ -93,7 +93,16 @@ class TemplateTest(unittest.TestCase):
                          "SageMakerVariantConcurrentRequestsPerModelHighResolution")
         self.assertIs(resources["Model"]["Properties"]["EnableNetworkIsolation"], True)
         variable = list(resources["Model"]["Properties"]["PrimaryContainer"]["Environment"])
-        self.assertEqual(variable, ["SM_LLAMA_CPP_CTX_SIZE"])
+        self.assertEqual(variable, ["SM_LLAMA_CPP_CTX_SIZE", "SM_LLAMA_CPP_N_GPU_LAYERS"])
+        # Otherwise each change of the image would begin with MinInstances, however many there are.
+        self.assertIs(resources["Endpoint"]["Properties"]["RetainAllVariantProperties"], True)
+
+    def test_what_is_empty_is_not_said(self):
+        resources = template()["Resources"]
+        layers = resources["Model"]["Properties"]["PrimaryContainer"]["Environment"]["SM_LLAMA_CPP_N_GPU_LAYERS"]
+        host = resources["EndpointConfig"]["Properties"]["ProductionVariants"][0]["InferenceAmiVersion"]
+        for value, condition, name in ((layers, "HasGpuLayers", "GpuLayers"), (host, "HasInferenceAmi", "InferenceAmi")):
+            self.assertEqual(value, {"Fn::If": [condition, {"Ref": name}, {"Ref": "AWS::NoValue"}]})
 
     def test_the_buildspec_has_its_phases_and_names_files_that_are_there(self):
         with open(os.path.join(FOLDER, "buildspec.yml"), encoding="utf-8") as file:
@@ -106,6 +115,28 @@ class TemplateTest(unittest.TestCase):
         for path in re.findall(r"deploy/[\w./]*\w", script):
             self.assertTrue(os.path.exists(os.path.join(FOLDER, "..", "..", path)), path)
         self.assertEqual(spec["artifacts"]["files"], ["image-detail.json"])
+        # SageMaker refuses an index of images, which is what an image with attestations is, and OCI's manifests.
+        self.assertEqual(spec["env"]["variables"]["BUILDX_NO_DEFAULT_ATTESTATIONS"], "1")
+        child = next(command for command in commands if "deploy/sagemaker/Dockerfile" in command)
+        self.assertIn("--output type=docker", child)
+
+    def test_the_buildspec_takes_bases_that_anyone_may_have_and_the_dockerfiles_know(self):
+        with open(os.path.join(FOLDER, "buildspec.yml"), encoding="utf-8") as file:
+            commands = yaml.safe_load(file)["phases"]["pre_build"]["commands"]
+        first = next(at for at, command in enumerate(commands) if command.startswith("DOCKERFILE="))
+        root = os.path.join(FOLDER, "..", "..")
+        for flavor, registry in (("cpu", "public.ecr.aws/docker/library/"), ("cuda", "nvcr.io/")):
+            script = "\n".join([f"FLAVOR={flavor}", *commands[first:], 'echo "$DOCKERFILE $BASE $BUILD_BASE"'])
+            said = subprocess.run(["bash", "-euo", "pipefail"], input=script, cwd=root, text=True, capture_output=True)
+            self.assertEqual(said.returncode, 0, said.stderr)
+            name, *bases = said.stdout.split()
+            with open(os.path.join(root, name), encoding="utf-8") as file:
+                text = file.read()
+            arguments = dict(re.findall(r"^ARG (\w+)=(\S+)$", text, re.M))
+            for argument, base in zip(("BASE", "BUILD_BASE"), bases):
+                usual = arguments[argument].replace("${BASE}", arguments["BASE"])
+                usual = usual.replace("${CUDA}", arguments.get("CUDA", ""))
+                self.assertEqual(base, registry + usual)
         checked = subprocess.run(["bash", "-n"], input=script, text=True, capture_output=True)
         self.assertEqual(checked.returncode, 0, checked.stderr)
 
@@ -173,9 +204,9 @@ class DeployTest(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("NoSuchBucket", error)
 
-    def deployed(self, *more):
+    def deployed(self, *more, image=IMAGE):
         # moto knows no instance type newer than this one.
-        return self.run_it("up", "--stack", "s", "--image", IMAGE, "--model", "s3://weights/a/model.tar.gz",
+        return self.run_it("up", "--stack", "s", "--image", image, "--model", "s3://weights/a/model.tar.gz",
                            "--instance-type", "ml.c5.4xlarge", *more)
 
     def test_the_repository_comes_first_and_the_endpoint_later(self):
@@ -183,7 +214,12 @@ class DeployTest(unittest.TestCase):
         self.assertEqual(code, 0, error)
         self.assertTrue(uri.endswith("/mine"), uri)
         self.assertEqual(boto3.client("sagemaker").list_endpoints()["Endpoints"], [])
-        code, name, error = self.deployed("--max-instances", "3")
+        # The role may read one repository.
+        code, _, error = self.deployed()
+        self.assertEqual(code, 2)
+        self.assertIn("'mine'", error)
+        mine = IMAGE.replace("llama-cpp", "mine")
+        code, name, error = self.deployed("--max-instances", "3", image=mine)
         self.assertEqual(code, 0, error)
         # What the first call said still holds.
         self.assertEqual([r["repositoryName"] for r in boto3.client(
@@ -194,8 +230,46 @@ class DeployTest(unittest.TestCase):
         variant = config["ProductionVariants"][0]
         self.assertEqual(variant["InstanceType"], "ml.c5.4xlarge")
         model = sagemaker.describe_model(ModelName=variant["ModelName"])
-        self.assertEqual(model["PrimaryContainer"]["Image"], IMAGE)
+        self.assertEqual(model["PrimaryContainer"]["Image"], mine)
         self.assertEqual(model["PrimaryContainer"]["ModelDataUrl"], "s3://weights/a/model.tar.gz")
+
+    def test_a_repository_that_is_there_already_is_taken(self):
+        # As the one that an earlier stack has left.
+        boto3.client("ecr").create_repository(repositoryName="llama-cpp")
+        code, uri, error = self.run_it("repository", "--stack", "s")
+        self.assertEqual(code, 0, error)
+        self.assertTrue(uri.endswith("/llama-cpp"), uri)
+        stack = boto3.client("cloudformation").describe_stacks(StackName="s")["Stacks"][0]
+        given = {one["ParameterKey"]: one["ParameterValue"] for one in stack["Parameters"]}
+        self.assertEqual(given["MakesRepository"], "false")
+        # And it stays so; moto cannot change a stack with a resource that its condition leaves out.
+        self.assertIn({"ParameterKey": "MakesRepository", "ParameterValue": "false"}, self.deploy.kept_parameters(stack, []))
+
+    def test_a_gpus_settings_reach_the_container(self):
+        code, name, error = self.deployed("--gpu-layers", "999", "--inference-ami", "al2-ami-sagemaker-inference-gpu-2-1")
+        self.assertEqual(code, 0, error)
+        (model,) = boto3.client("sagemaker").list_models()["Models"]
+        container = boto3.client("sagemaker").describe_model(ModelName=model["ModelName"])["PrimaryContainer"]
+        self.assertEqual(container["Environment"], {"SM_LLAMA_CPP_CTX_SIZE": "8192", "SM_LLAMA_CPP_N_GPU_LAYERS": "999"})
+
+    def test_what_failed_is_said_and_what_was_only_cancelled_is_not(self):
+        events = [("5", "Model", "CREATE_FAILED", "Resource creation cancelled"), ("4", "s", "ROLLBACK_IN_PROGRESS", ""),
+                  ("3", "Endpoint", "CREATE_FAILED", "ResourceLimitExceeded: ml.c7i.2xlarge"),
+                  ("2", "Model", "CREATE_COMPLETE", ""), ("1", "Role", "CREATE_FAILED", "of an earlier try")]
+        client = mock.Mock()
+        client.describe_stack_events.return_value = {"StackEvents": [
+            {"EventId": event, "LogicalResourceId": name, "ResourceStatus": state, "ResourceStatusReason": reason}
+            for event, name, state, reason in events]}
+        client.get_waiter.return_value.wait.side_effect = self.deploy.WaiterError("StackCreateComplete", "x", {})
+        with self.assertRaises(self.deploy.Failed) as failed:
+            self.deploy.wait(client, "stack_create_complete", "s", "1")
+        self.assertEqual(str(failed.exception), "the stack 's' failed: Endpoint: ResourceLimitExceeded: ml.c7i.2xlarge")
+
+    def test_a_stack_that_could_not_be_made_is_no_place_to_deploy_to(self):
+        with mock.patch.object(self.deploy, "existing_stack", return_value={"StackStatus": "ROLLBACK_COMPLETE"}):
+            code, _, error = self.deployed()
+        self.assertEqual(code, 2)
+        self.assertIn("deploy.py down", error)
 
     def test_status_and_down(self):
         self.assertEqual(self.run_it("status", "--stack", "s")[0], 2)

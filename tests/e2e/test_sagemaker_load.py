@@ -1,11 +1,13 @@
 """What a SageMaker container does with many requests at once, late ones, long ones (T32 to T37, T40), with a benchmark's
 (T55), and with a decode that hangs (T19)."""
 
+import contextlib
 import http.client
 import json
 import math
 import os
 import re
+import socket
 import threading
 import time
 import unittest
@@ -58,6 +60,39 @@ class Load(unittest.TestCase):
         for reply in refused:
             self.assertTrue(reply.json()["retryable"])
             self.assertGreaterEqual(int(reply.headers["retry-after"]), 1)
+
+    def test_T33_a_full_queue_is_said_before_a_large_body_is_read(self):
+        server = container("narrow")
+        over = threading.Event()
+
+        def work():
+            while not over.is_set():
+                server.invoke(WORK)
+
+        crowd = [threading.Thread(target=work) for _ in range(4)]
+        for one in crowd:
+            one.start()
+
+        def status_of(path, text):
+            """Of a body of 20 MB of which this is all that is sent; 0 while more is waited for."""
+            with socket.create_connection(("127.0.0.1", server.port), timeout=2) as wire:
+                wire.sendall((f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+                              f"Content-Length: {20 * 1024 * 1024}\r\n\r\n").encode() + text)
+                with contextlib.suppress(TimeoutError):
+                    return int(wire.makefile("rb").readline().split()[1])
+                return 0
+
+        try:
+            begun = b'{"decision": {"id": "d", "state": "' + b"x" * 100_000
+            for path, text in (("/v1/decide", b""), ("/v1/systemone", b""), ("/invocations", begun)):
+                # Between two jobs of the crowd there may be a place.
+                harness.wait_until(lambda: status_of(path, text) == 503, f"{path} says that there is no place", 60)
+            chat = b'{"messages": [{"role": "user", "content": "' + b"x" * 100_000
+            self.assertEqual(status_of("/invocations", chat), 0, "chat has a queue of its own")
+        finally:
+            over.set()
+            for one in crowd:
+                one.join()
 
     def test_T34_a_request_ends_before_sagemaker_gives_up(self):
         server = Container(sagemaker.tiny_folder("t34"), ASSAY_TIMEOUT_MS="1")
@@ -199,6 +234,25 @@ class Stuck(unittest.TestCase):
         self.assertTrue(any(self.tells_when_stopped(server, thread) for _ in range(3)))
         harness.wait_until(lambda: server.get("/ping").status == 200, "it goes on")
         asked.join(timeout=60)
+        self.assertEqual(replies[0].status, 200, str(replies[0]))
+
+    def test_T19_a_stuck_chat_makes_ping_say_so_too(self):
+        server = Container(sagemaker.folder_of("t19", ("m.gguf", harness.default_model())), ASSAY_STUCK_SECONDS="1",
+                           SM_LLAMA_CPP_CTX_SIZE="4096")
+        self.addCleanup(server.stop)
+        replies = []
+        body = {"messages": [{"role": "user", "content": sagemaker.LONG_STATE}], "max_tokens": 100, "ignore_eos": True}
+        asked = threading.Thread(target=lambda: replies.append(server.invoke(body)))
+        asked.start()
+        harness.wait_until(lambda: any(slot["is_processing"] for slot in server.get("/slots").json()), "it chats")
+        self.assertEqual(server.get("/ping").status, 200)
+        # Stuck is what has begun a second ago, too.
+        began = time.monotonic()
+        harness.wait_until(lambda: time.monotonic() - began > 1, "its second is over")
+        thread = stopped_thread.busiest(server.process.pid)
+        self.assertTrue(any(self.tells_when_stopped(server, thread) for _ in range(3)))
+        harness.wait_until(lambda: server.get("/ping").status == 200, "it goes on")
+        asked.join(timeout=120)
         self.assertEqual(replies[0].status, 200, str(replies[0]))
 
 

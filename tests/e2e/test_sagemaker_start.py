@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import json
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -132,16 +133,27 @@ class Begins(unittest.TestCase):
         self.assertEqual(bound.port, second)
 
     def test_T11_flags_of_llama_server_are_taken_or_said_once(self):
-        not_followed = {"SM_LLAMA_CPP_MLOCK": "true", "SM_LLAMA_CPP_METRICS": "true", "SM_LLAMA_CPP_HF_REPO": "a/b"}
+        not_followed = {"SM_LLAMA_CPP_MLOCK": "true", "SM_LLAMA_CPP_HF_REPO": "a/b"}
         server = self.start(sagemaker.tiny_folder(), SM_LLAMA_CPP_PARALLEL="2", SM_LLAMA_CPP_CTX_SIZE="512",
                             SM_LLAMA_CPP_BATCH_SIZE="256", SM_LLAMA_CPP_N_GPU_LAYERS="0",
                             SM_LLAMA_CPP_FLASH_ATTN="true", SM_LLAMA_CPP_MMAP="true",
-                            SM_LLAMA_CPP_LOAD_MODE="mmap", SM_LLAMA_CPP_COLOUR="red", **not_followed)
+                            SM_LLAMA_CPP_LOAD_MODE="mmap", SM_LLAMA_CPP_COLOUR="red", SM_LLAMA_CPP_METRICS="true",
+                            **not_followed)
         for name in [*not_followed, "SM_LLAMA_CPP_COLOUR"]:
             self.assertEqual(server.text().count(name + " is not followed"), 1, server.text())
-        self.assertEqual(server.get("/health").json()["limits"]["context_tokens"], 512)
+        limits = server.get("/health").json()["limits"]
+        self.assertEqual((limits["context_tokens"], limits["chat_context_tokens"]), (512, 256))
+        # Chat's own counts, with the word that it said before /ping was 200.
+        self.assertIn("\nllamacpp:tokens_predicted_total 1\n", server.get("/metrics").body.decode())
         said = self.fails(sagemaker.tiny_folder(), code=2, SM_LLAMA_CPP_COLOUR="red", ASSAY_UNKNOWN_VARIABLES="refuse")
         self.assertIn("SM_LLAMA_CPP_COLOUR", said)
+
+    def test_T11_chat_has_all_of_the_context_that_is_asked_for(self):
+        # Our own variable is about a decision; four chats have what the container's says between them.
+        server = self.start(sagemaker.tiny_folder(), SM_LLAMA_CPP_CTX_SIZE="8192", SM_LLAMA_CPP_PARALLEL="4",
+                            ASSAY_CONTEXT_TOKENS="1024")
+        limits = server.get("/health").json()["limits"]
+        self.assertEqual((limits["context_tokens"], limits["chat_context_tokens"]), (1024, 2048))
 
     def test_T12_the_other_images_variables(self):
         hugging = self.start(sagemaker.tiny_folder(), SM_LLAMACPP_CTX_SIZE="640")
@@ -192,6 +204,25 @@ class Begins(unittest.TestCase):
                                 "-d", json.dumps(sagemaker.SEMIF), "http://x/invocations"],
                                stdout=subprocess.PIPE, text=True, check=True, timeout=60)
         self.assertIn("probabilities", asked.stdout)
+
+    def test_T14_what_its_user_may_not_read_is_said(self):
+        as_nobody = ["setpriv", "--reuid=10001", "--regid=10001", "--clear-groups"]
+        if os.geteuid() != 0 or subprocess.run([*as_nobody, "true"], stderr=subprocess.DEVNULL, check=False).returncode:
+            self.skipTest("nobody here can become somebody else (setpriv)")
+        with tempfile.TemporaryDirectory() as place:
+            os.chmod(place, 0o755)
+            program, folder = os.path.join(place, "assay"), os.path.join(place, "model")
+            shutil.copy(harness.BINARY, program)
+            os.mkdir(folder)
+            model = shutil.copy(harness.tiny("tiny-attention"), folder)
+            for path, mode in ((model, 0o600), (folder, 0o700)):
+                os.chmod(path, mode)
+                done = subprocess.run([*as_nobody, program, "sagemaker", "serve"], stdin=subprocess.DEVNULL,
+                                      stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=60,
+                                      env=sagemaker.variables_of(folder, {"ASSAY_CHECK_DIR": None}))
+                self.assertNotEqual(done.returncode, 0)
+                self.assertRegex(last_line(done.stderr), "Permission denied|may not read")
+                os.chmod(path, 0o755)
 
     def test_T15_layers_on_a_gpu_that_is_not_there(self):
         devices = json.loads(harness.run("version", "--json").stdout)["devices"]

@@ -14,7 +14,8 @@ inline std::vector<ForeignFlag> some_llama_flags() {
                            "--threads",     "--alias",       "--load-mode",     "--model",
                            "--port",        "--ubatch-size", "--threads-http",  "--cors-origins",
                            "--host",        "--api-key",     "--hf-repo",       "--ssl-key-file",
-                           "--api-prefix"}) {
+                           "--api-prefix",  "--hf-file",     "--hf-token",      "--model-url",
+                           "--flash-attn"}) {
     flags.push_back({.names = {name}, .values = 1, .value_name = "N", .environment = "", .help = ""});
   }
   flags.push_back({.names = {"-ngl", "--gpu-layers", "--n-gpu-layers"},

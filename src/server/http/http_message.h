@@ -41,8 +41,9 @@ struct HttpReply {
   std::string body;
   std::vector<std::pair<std::string, std::string>> headers;
   // When not empty, the body comes in pieces and `body` is not sent. Called once, on the request's thread, behind the
-  // headers; returns when the body is complete or the client has gone. Lets no exception out.
-  std::function<void(const BodyWriter& write)> stream;
+  // headers; returns when the body is complete or the client has gone. False: it is not whole, and the connection ends
+  // so that the client can tell. Lets no exception out.
+  std::function<bool(const BodyWriter& write)> stream;
 };
 
 // The value of the header with this name (ASCII case ignored), the first of several; nullptr when there is none.

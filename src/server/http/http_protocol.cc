@@ -14,6 +14,7 @@
 
 #include "server/http/body_bytes.h"
 #include "server/http/body_encoding.h"
+#include "server/http/body_intake.h"
 #include "server/http/cors.h"
 #include "server/http/form_body.h"
 #include "server/http/layer_replies.h"
@@ -113,12 +114,12 @@ void tell(HttpReply reply, const httplib::Request& request, httplib::Response& r
   }
   auto provider = [stream = std::move(reply.stream)](std::size_t /*offset*/, httplib::DataSink& sink) {
     bool is_there = true;
-    stream([&](std::string_view piece) {
+    const bool is_whole = stream([&](std::string_view piece) {
       is_there = is_there && sink.is_writable() && sink.write(piece.data(), piece.size());
       return is_there;
     });
-    if (is_there) sink.done();
-    return is_there;
+    if (is_there && is_whole) sink.done();
+    return is_there && is_whole;  // false: the connection ends, without a last chunk
   };
   at_work->is_cut = request.version == "HTTP/1.0";
   if (at_work->is_cut) return response.set_content_provider(reply.content_type, std::move(provider));
@@ -292,6 +293,7 @@ std::optional<HttpReply> HttpProtocol::Library::refuse_head(const httplib::Reque
   if (!reply && from.get_header_value_u64("Content-Length") > options_.body_bytes_max) {
     reply = layer_refusal(request, 413, too_large(options_.body_bytes_max));
   }
+  if (!reply && from.get_header_value_u64("Content-Length") > kLargeBodyBytes) reply = target->refuse_large(request);
   return reply;
 }
 
@@ -321,22 +323,13 @@ void HttpProtocol::Library::answer_body(const httplib::Request& from, httplib::R
                                         const httplib::ContentReader& read) {
   HttpRequest request = request_of(from);
   BodyBytes::Share share(body_bytes_);
-  std::optional<HttpReply> reply;
+  BodyIntake intake(request, share, options_.body_bytes_max, *routes_.load());
   at_work->connection.begin_body();
-  std::size_t bytes = 0;
-  const auto takes = [&](std::size_t size) {
-    const bool is_too_large = size > options_.body_bytes_max - bytes;
-    if (is_too_large) reply = layer_refusal(request, 413, too_large(options_.body_bytes_max));
-    if (!is_too_large && !share.add(size)) reply = layer_refusal(request, 503, too_many_bodies());
-    if (!reply) bytes += size;
-    return !reply.has_value();
-  };
-  const auto append = [&](const char* piece, std::size_t size) {
-    if (takes(size)) request.body.append(piece, size);
-    return !reply.has_value();
-  };
+  const auto takes = [&](std::size_t size) { return intake.takes(size); };
+  const auto append = [&](const char* piece, std::size_t size) { return intake.append({piece, size}); };
   const bool is_whole = from.is_multipart_form_data() ? read_form(read, takes, request) : read(append);
   at_work->body_left = !is_whole;
+  std::optional<HttpReply> reply = intake.refusal();
   if (!reply && !is_whole) reply = reply_for_status(request, 400, at_work->connection);
   if (!reply && !at_work->coding.empty()) reply = take_apart(request, share);
   if (!reply && request.disconnected()) {

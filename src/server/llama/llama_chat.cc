@@ -19,6 +19,7 @@
 #include <atomic>
 #include <clocale>
 #include <exception>
+#include <limits>
 #include <thread>
 #include <utility>
 
@@ -26,6 +27,7 @@
 #include "server/http/layer_replies.h"
 #include "server/llama/llama_handlers.h"
 #include "server/llama/llama_routes.h"
+#include "server/llama/prompt_cache_limit.h"
 #include "server/llama/wake_check.h"
 
 namespace assay::server {
@@ -33,6 +35,7 @@ namespace {
 
 constexpr int kQuiet = -1;  // of llama.cpp's log
 constexpr int kSlots = 4;   // as llama-server has where --parallel is not given
+constexpr int kNotSaid = std::numeric_limits<int>::min();
 
 // False for what is answered without the model.
 bool may_wake(const ChatRoute& route) {
@@ -55,6 +58,7 @@ struct LlamaChat::Parts {
   std::atomic<bool> asleep{false};
   WakeCheck wake_check;
   std::uint64_t memory_needed_bytes = 0;
+  bool is_cache_said = false;  // --cache-ram
   std::int32_t slot_tokens = 0;
   ComputeGate* gate = nullptr;
   double stuck_seconds = 0;
@@ -64,6 +68,7 @@ struct LlamaChat::Parts {
 
   void settle();
   Status check_memory(const LlamaLoad& load);
+  void limit_prompt_cache(std::uint64_t left_bytes);
   void pause_between_nodes();
   void take_state(server_state state, const json& payload);
   llama_model* model() const { return const_cast<llama_model*>(llama_get_model(context.get_llama_context())); }
@@ -99,10 +104,24 @@ Status LlamaChat::Parts::check_memory(const LlamaLoad& load) {
   const std::string numbers = "chat and decisions need about " + std::to_string(needed >> 20) + " MiB, and " +
                               std::to_string(load.plan.memory_free_bytes >> 20) + " MiB are free";
   log_line(LogLevel::kInfo, numbers);
-  if (needed <= load.plan.memory_free_bytes) return {};
+  if (needed <= load.plan.memory_free_bytes) {
+    limit_prompt_cache(load.plan.memory_free_bytes - needed);
+    return {};
+  }
   return Error{ErrorCode::kOutOfMemory,
                numbers + "; take a smaller --ctx-size (now " + std::to_string(params.n_ctx) + "), or --chat off",
                "model"};
+}
+
+// Behind the weights and the contexts, what llama.cpp keeps of prompts may grow to a size that nobody has checked.
+void LlamaChat::Parts::limit_prompt_cache(std::uint64_t left_bytes) {
+  if (is_cache_said) return;
+  const int limit = prompt_cache_mib(left_bytes, params.cache_ram_mib);
+  if (limit == params.cache_ram_mib) return;
+  log_line(LogLevel::kInfo, "chat keeps prompts that no slot has any more in up to " + std::to_string(limit) +
+                                " MiB, a half of what is left, and not in llama-server's " +
+                                std::to_string(params.cache_ram_mib) + " MiB (--cache-ram)");
+  params.cache_ram_mib = limit;
 }
 
 // The computing thread calls this between the nodes of each graph; false: go on.
@@ -143,11 +162,14 @@ Result<std::unique_ptr<LlamaChat>> LlamaChat::parse(const std::vector<std::strin
   std::vector<char*> pointers;
   for (std::string& word : all) pointers.push_back(word.data());
   const int verbosity = parts->params.verbosity;
+  const int cache_mib = std::exchange(parts->params.cache_ram_mib, kNotSaid);
   const bool good =
       common_params_parse(static_cast<int>(pointers.size()), pointers.data(), parts->params, LLAMA_EXAMPLE_SERVER);
   parts->has_words_for_log = parts->params.verbosity != verbosity;
   if (!parts->has_words_for_log) common_log_set_verbosity_thold(kQuiet);
   if (!good) return invalid_argument("", "llama-server's flags and LLAMA_ARG_ variables cannot be read as they are");
+  parts->is_cache_said = parts->params.cache_ram_mib != kNotSaid;
+  if (!parts->is_cache_said) parts->params.cache_ram_mib = cache_mib;
   parts->settle();
   parts->settings = settings_of(parts->params);
   parts->handlers = std::make_unique<server_routes>(parts->params, parts->context);
@@ -160,15 +182,22 @@ Result<std::unique_ptr<LlamaChat>> LlamaChat::parse(const std::vector<std::strin
 
 const LlamaSettings& LlamaChat::settings() const { return parts_->settings; }
 
-Result<std::string> LlamaChat::fetch_model() {
+Result<std::string> LlamaChat::fetch_files(ModelFile model) {
   common_params& params = parts_->params;
+  std::string what = parts_->settings.download;
+  if (model == ModelFile::kIsHere) {
+    params.model = {};
+    what = "a projector or a draft";
+  }
   try {
-    if (!parts_->settings.download.empty()) {
-      common_models_handler handler = common_models_handler_init(params, LLAMA_EXAMPLE_SERVER);
-      common_models_handler_apply(handler, params);
-    }
+    // Also says of which type a draft is, where nobody does.
+    common_models_handler handler = common_models_handler_init(params, LLAMA_EXAMPLE_SERVER);
+    common_models_handler_apply(handler, params);
   } catch (const std::exception& thrown) {
-    return Error{ErrorCode::kIo, parts_->settings.download + " cannot be downloaded: " + thrown.what(), "model"};
+    return Error{ErrorCode::kIo, what + " cannot be downloaded: " + thrown.what(), "model"};
+  }
+  if (model == ModelFile::kToFetch && params.model.path.empty()) {
+    return Error{ErrorCode::kIo, what + " cannot be downloaded: nobody answers, or there is no such model", "model"};
   }
   parts_->settings.mmproj = params.mmproj.path;
   return params.model.path;
@@ -226,6 +255,21 @@ llama_model* LlamaChat::model() const { return parts_->model(); }
 
 void LlamaChat::start() {
   parts_->loop = std::thread([this] { parts_->context.start_loop(); });
+}
+
+Status LlamaChat::warm_up() {
+  if (parts_->params.embedding) return {};
+  for (std::size_t i = 0; i < routes().size(); ++i) {
+    if (routes()[i].path != "/completion") continue;
+    const HttpReply reply = handle(i, {.method = "POST",
+                                       .path = "/completion",
+                                       .headers = {{"Content-Type", "application/json"}},
+                                       .body = R"({"prompt": "Hello", "n_predict": 1, "cache_prompt": false})"});
+    if (reply.status != 200) {
+      return Error{ErrorCode::kUnsupportedModel, "the first word of a chat failed: " + reply.body, "model"};
+    }
+  }
+  return {};
 }
 
 // The loop is ended last: a request that waits for it would end the process.

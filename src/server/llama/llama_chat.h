@@ -37,6 +37,8 @@ struct LlamaLoad {
   std::function<std::uint64_t()> free_bytes = {};
 };
 
+enum class ModelFile { kIsHere, kToFetch };
+
 // Told by the thread that computes; nothing of this object but model() may be called meanwhile.
 struct SleepWatch {
   std::function<void()> before_free;             // every context of others on the weights goes now
@@ -55,9 +57,10 @@ class LlamaChat final : public ChatServer {
   LlamaChat& operator=(const LlamaChat&) = delete;
 
   const LlamaSettings& settings() const;
-  // The model's file, after a download where the words ask for one; settings().mmproj is its projector's. Errors:
-  // kNotFound, kIo.
-  Result<std::string> fetch_model();
+  // Fetches what the words name by a repository or an address: the model, its projector, a draft. The model's path;
+  // settings().mmproj is the projector's. Where the model is here, whatever the words say of one is not looked at.
+  // Before load(). Errors: kIo.
+  Result<std::string> fetch_files(ModelFile model);
 
   // Loads the weights and a context of its own on them. While a turn of `gate` is held it computes nothing. Errors:
   // kUnsupportedModel; kOutOfMemory with the numbers.
@@ -75,6 +78,8 @@ class LlamaChat final : public ChatServer {
   void touch();
   // Begins to compute what its routes are asked for.
   void start();
+  // Asks for one token, unless the words ask for embeddings. Errors: kUnsupportedModel. REQUIRES: start() was called.
+  Status warm_up();
   // No new work; waits up to grace_ms for what is at work, then breaks it off. Idempotent.
   void stop(double grace_ms);
 

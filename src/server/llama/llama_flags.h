@@ -40,7 +40,7 @@ struct LlamaSettings {
   std::string ssl_key_file;
   std::string ssl_cert_file;
   int sleep_idle_seconds = -1;
-  std::string mmproj;  // the projector's file; with a download it is known behind fetch_model()
+  std::string mmproj;  // the projector's file; with a download it is known behind fetch_files()
   int image_tokens_min = -1;
   int image_tokens_max = -1;
   std::string path_prefix;

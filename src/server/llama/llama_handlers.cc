@@ -74,17 +74,20 @@ struct Exchange {
   server_http_res_ptr reply;  // destroyed before what it refers to
 };
 
-// Sends the pieces of a stream; the last is there, or the client has gone, when this returns.
-void send_pieces(Exchange& exchange, const BodyWriter& write) {
+// Sends the pieces of a stream; the last is there, or the client has gone, when this returns. Whether it is whole: what
+// is given up because the server ends has no last piece.
+bool send_pieces(Exchange& exchange, const BodyWriter& write) {
   try {
     for (bool more = true; more;) {
       std::string piece;
       more = exchange.reply->next(piece);
-      if (!piece.empty() && !write(piece)) return;
+      if (!piece.empty() && !write(piece)) return false;
     }
   } catch (const std::exception& thrown) {
     log_line(LogLevel::kError, std::string("a chat reply broke off: ") + thrown.what());
+    return false;
   }
+  return !exchange.should_stop();
 }
 
 // What our HTTP layer says itself; a proxied reply brings it along.
@@ -132,7 +135,7 @@ HttpReply LlamaHandlers::handle(std::size_t route, const HttpRequest& request) {
     return out;
   }
   out.headers.emplace_back("X-Accel-Buffering", "no");
-  out.stream = [exchange, at_work](const BodyWriter& write) { send_pieces(*exchange, write); };
+  out.stream = [exchange, at_work](const BodyWriter& write) { return send_pieces(*exchange, write); };
   return out;
 }
 

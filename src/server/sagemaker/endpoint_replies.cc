@@ -9,6 +9,7 @@
 #include "server/http/event_stream.h"
 #include "server/sagemaker/invocations.h"
 #include "server/wires/wire_json.h"
+#include "server/wires/wire_reply.h"
 
 namespace assay::server {
 namespace {
@@ -91,7 +92,7 @@ HttpReply in_frames(HttpReply reply) {
     return reply;
   }
   reply.stream = [stream = std::move(reply.stream)](const BodyWriter& write) {
-    stream([&write](std::string_view piece) { return write(payload_part(piece)); });
+    return stream([&write](std::string_view piece) { return write(payload_part(piece)); });
   };
   return reply;
 }
@@ -99,11 +100,15 @@ HttpReply in_frames(HttpReply reply) {
 HttpReply without_stream(HttpReply reply) {
   if (!reply.stream) return reply;
   const auto stream = std::exchange(reply.stream, nullptr);
-  stream([&reply](std::string_view piece) {
+  const bool is_whole = stream([&reply](std::string_view piece) {
     reply.body += piece;
     return true;
   });
-  return reply;
+  if (is_whole) return reply;
+  HttpReply broken;
+  broken.status = 503;
+  broken.body = error_body({ErrorCode::kUnavailable, "the reply broke off", ""});
+  return broken;
 }
 
 HttpReply validation_error(const std::string& message) {

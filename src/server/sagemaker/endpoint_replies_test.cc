@@ -68,7 +68,7 @@ TEST(EndpointReplies, AStreamIsFramedPieceByPiece) {
   reply.content_type = "text/event-stream";
   reply.stream = [](const BodyWriter& write) {
     write("data: 1\n\n");
-    write("data: 2\n\n");
+    return write("data: 2\n\n");
   };
   const HttpReply framed = in_frames(reply);
   EXPECT_EQ(framed.content_type, "application/vnd.amazon.eventstream");
@@ -81,6 +81,9 @@ TEST(EndpointReplies, AStreamIsFramedPieceByPiece) {
   ASSERT_EQ(pieces.size(), 2u);
   EXPECT_NE(pieces[1].find("data: 2\n\n"), std::string::npos);
   EXPECT_EQ(without_stream(reply).body, "data: 1\n\ndata: 2\n\n");
+  reply.stream = [](const BodyWriter& write) { return write("data: 1\n\n") && false; };
+  EXPECT_EQ(without_stream(reply).status, 503) << "half a reply is none";
+  EXPECT_FALSE(in_frames(reply).stream([](std::string_view) { return true; }));
   reply.stream = nullptr;
   reply.body = "{}";
   EXPECT_NE(in_frames(reply).body.find("PayloadPart"), std::string::npos);

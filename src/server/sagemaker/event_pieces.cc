@@ -44,8 +44,8 @@ HttpReply with_single_events(HttpReply reply) {
   if (!reply.stream || !reply.content_type.starts_with("text/event-stream")) return reply;
   reply.stream = [stream = std::move(reply.stream)](const BodyWriter& write) {
     EventPieces pieces(write);
-    stream([&pieces](std::string_view piece) { return pieces.add(piece); });
-    pieces.finish();
+    const bool is_whole = stream([&pieces](std::string_view piece) { return pieces.add(piece); });
+    return pieces.finish() && is_whole;
   };
   return reply;
 }

@@ -47,7 +47,7 @@ TEST(EventPieces, StopsWhenTheClientHasGone) {
 TEST(EventPieces, OnlyStreamsOfEventsAreTouched) {
   HttpReply reply;
   reply.content_type = "application/octet-stream";
-  reply.stream = [](const BodyWriter& write) { write("data: 1\n\ndata: 2\n\n"); };
+  reply.stream = [](const BodyWriter& write) { return write("data: 1\n\ndata: 2\n\n"); };
   int pieces = 0;
   const BodyWriter count = [&pieces](std::string_view) {
     ++pieces;
@@ -59,6 +59,8 @@ TEST(EventPieces, OnlyStreamsOfEventsAreTouched) {
   with_single_events(reply).stream(count);
   EXPECT_EQ(pieces, 3);
   EXPECT_FALSE(with_single_events(HttpReply()).stream);
+  reply.stream = [](const BodyWriter& write) { return write("data: 1\n\n") && false; };
+  EXPECT_FALSE(with_single_events(reply).stream(count)) << "what is not whole stays so";
 }
 
 }  // namespace

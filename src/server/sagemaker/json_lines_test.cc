@@ -45,7 +45,7 @@ TEST(JsonLines, RepliesStandInTheOrderOfTheLines) {
 TEST(JsonLines, AStreamIsAnErrorOfItsLine) {
   const JsonLinesReply reply = answer_json_lines({"1"}, 1, [](std::string_view) {
     HttpReply streamed;
-    streamed.stream = [](const BodyWriter&) {};
+    streamed.stream = [](const BodyWriter&) { return true; };
     return streamed;
   });
   EXPECT_EQ(reply.failed, 1u);

@@ -11,7 +11,7 @@ class VertexFrontTest : public ::testing::Test {
  protected:
   static HttpReply echo(const HttpRequest& request) {
     HttpReply reply;
-    if (request.path == "/stream") reply.stream = [](const BodyWriter& /*write*/) {};
+    if (request.path == "/stream") reply.stream = [](const BodyWriter& /*write*/) { return true; };
     reply.body = request.path == "/text" ? "plain"
                                          : R"({"path": ")" + request.path + R"(", "got": )" +
                                                (request.body.empty() ? "null" : request.body) + "}";

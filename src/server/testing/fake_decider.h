@@ -29,6 +29,7 @@ class FakeDecider final : public Decider {
   // False: on_answer is never called, as where a whole reply is kept. Set it before the first decide().
   void set_tells(bool tells) { tells_ = tells; }
   void set_healthy(bool healthy) { healthy_.store(healthy); }
+  void set_full(bool full) { full_.store(full); }
   void set_in_flight(std::size_t count) { in_flight_.store(count); }
   void set_stats(const EngineStats& stats) { stats_ = stats; }  // before the first stats()
   // What drain() does with its grace; nothing otherwise. Set it before drain().
@@ -59,6 +60,7 @@ class FakeDecider final : public Decider {
   const ModelReport& report() const override { return report_; }
   std::size_t in_flight() const override { return in_flight_.load(); }
   bool healthy() const override { return healthy_.load(); }
+  bool full() const override { return full_.load(); }
   EngineStats stats() const override { return stats_; }
   void drain(double grace_ms) override {
     if (drain_) drain_(grace_ms);
@@ -114,6 +116,7 @@ class FakeDecider final : public Decider {
   std::function<Result<DecisionReply>(const DecisionRequest&)> answer_;
   bool tells_ = true;
   std::atomic<bool> healthy_{true};
+  std::atomic<bool> full_{false};
   std::atomic<std::size_t> in_flight_{0};
   std::atomic<int> decided_{0};
   EngineStats stats_;
