@@ -1,4 +1,4 @@
-// The zero-shot readout's part in a taught head.
+// The zero-shot readout's part in a taught head, and what is told of more labels.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -59,7 +59,7 @@ class MarkedDecider final : public Decider {
   std::atomic<int> asked_ = 0;
 };
 
-TeachReport taught(MarkedDecider& decider, std::size_t zero_shot_rows) {
+TeachReport taught(MarkedDecider& decider, std::size_t zero_shot_rows, bool learning_curve = false) {
   std::vector<LabelledQuestion> rows;
   for (std::size_t i = 0; i < 150; i++)
     rows.push_back({.state = Value(kQuestion.options[i % 3].id + " " + std::to_string(i)),
@@ -69,7 +69,7 @@ TeachReport taught(MarkedDecider& decider, std::size_t zero_shot_rows) {
   TeachOptions options{.learn = {.name = "t", .created = "2026-11-30T12:00:00Z"},
                        .cues = {"{state}"},
                        .zero_shot_rows = zero_shot_rows,
-                       .learning_curve = false};
+                       .learning_curve = learning_curve};
   Result<TeachReport> report = learn_lesson(decider, kQuestion, rows, options);
   EXPECT_TRUE(report.ok()) << report.error().message;
   return report.ok() ? std::move(*report) : TeachReport{};
@@ -102,6 +102,22 @@ TEST(TeachingPrior, IsLeftOutWhereItTellsNothing) {
   // What chance makes of the calibration error is that of the rows that are shown.
   EXPECT_EQ(report.learn.after.size(), 60U);
   EXPECT_GT(report.learn.floor.mean, 0);
+}
+
+TEST(TeachingCurve, SaysWhatFewerLabelsWereWorthAndWhatMoreWouldBring) {
+  MarkedDecider decider(1.5, 0);
+  const TeachReport report = taught(decider, 0, true);
+  std::vector<double> labels;
+  for (const CurvePoint& point : report.curve) labels.push_back(point.labels_by_option);
+  EXPECT_EQ(labels, (std::vector<double>{1, 2, 3, 5, 10, 20, 30, 50}));
+  EXPECT_LT(report.curve.front().accuracy, report.curve.back().accuracy);
+  EXPECT_DOUBLE_EQ(report.curve.back().accuracy, report.learn.lesson.accuracy);
+  ASSERT_TRUE(report.accuracy_with_50_more.has_value());
+  EXPECT_GE(*report.accuracy_with_50_more, *report.accuracy_with_50_more_low);
+  EXPECT_LE(*report.accuracy_with_50_more, *report.accuracy_with_50_more_high);
+  EXPECT_GT(*report.accuracy_with_50_more_low, 0.5);
+  MarkedDecider alone(1.5, 0);
+  EXPECT_TRUE(taught(alone, 0).curve.empty());
 }
 
 }  // namespace
