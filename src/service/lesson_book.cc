@@ -117,11 +117,12 @@ Result<std::unique_ptr<LessonBook>> LessonBook::open(std::string folder, std::st
 }
 
 // A file that has not changed is not read again.
-Status LessonBook::read() {
+Status LessonBook::read(LeftOver left_over) {
   std::map<std::string, ReadLesson> files;
   std::error_code failure;
   for (fs::directory_iterator entry(folder_, failure), end; !failure && entry != end; entry.increment(failure)) {
     const std::string path = entry->path().string();
+    if (left_over == LeftOver::kGoes && is_left_over(path)) unlink(path.c_str());
     if (!path.ends_with(kEnding)) continue;
     const FileMark mark = file_mark(path);
     const auto known = files_.find(path);
@@ -147,9 +148,9 @@ void LessonBook::look() {
   look_while_locked();
 }
 
-void LessonBook::look_while_locked() {
+void LessonBook::look_while_locked(LeftOver left_over) {
   const std::shared_ptr<const LessonShelf> before = shelf();
-  if (Status done = read(); !done.ok()) {
+  if (Status done = read(left_over); !done.ok()) {
     log_line(LogLevel::kWarn, "lessons: " + done.error().message);
     return;
   }
@@ -166,8 +167,7 @@ Result<SharedLesson> LessonBook::add(Lesson lesson, bool shadow) {
     return invalid_argument("model.sha256", "The lesson cannot be used here: " + problem + ".");
   const std::lock_guard<std::mutex> lock(writing_);
   const FolderLock folder_lock(folder_, Sharing::kWriting);
-  remove_left_overs(folder_lock);
-  look_while_locked();
+  look_while_locked(folder_lock.held() ? LeftOver::kGoes : LeftOver::kStays);
   const std::shared_ptr<const LessonShelf> before = shelf();
   const auto known = before->lessons.find(lesson.name);
   const bool is_first = known == before->lessons.end();
@@ -230,15 +230,6 @@ Status LessonBook::point_to(const Lesson& lesson, bool as_shadow, bool is_next) 
   if (Status put = put_file(pointer, number, Durable::kWithTheFolder); !put.ok()) return put;
   sync_folder(pointer);
   return {};
-}
-
-void LessonBook::remove_left_overs(const FolderLock& lock) const {
-  if (!lock.held()) return;
-  std::error_code failure;
-  for (fs::directory_iterator entry(folder_, failure), end; !failure && entry != end; entry.increment(failure)) {
-    const std::string path = entry->path().string();
-    if (is_left_over(path)) unlink(path.c_str());
-  }
 }
 
 Status LessonBook::write_pointer(const std::string& name, const char* kind, std::optional<std::int32_t> version) const {

@@ -73,10 +73,10 @@ class LessonBook {
  private:
   LessonBook(std::string folder, std::string model_sha256)
       : folder_(std::move(folder)), model_sha256_(std::move(model_sha256)) {}
+  enum class LeftOver { kStays, kGoes };  // what killed processes left
   // REQUIRES of all of these: writing_ and a FolderLock.
-  Status read();
-  void look_while_locked();
-  void remove_left_overs(const FolderLock& lock) const;
+  Status read(LeftOver left_over = LeftOver::kStays);
+  void look_while_locked(LeftOver left_over = LeftOver::kStays);
   std::string version_path(const Lesson& lesson) const;
   Status point_to(const Lesson& lesson, bool as_shadow, bool is_next) const;
   Status write_pointer(const std::string& name, const char* kind, std::optional<std::int32_t> version) const;
