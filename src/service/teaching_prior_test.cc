@@ -59,9 +59,10 @@ class MarkedDecider final : public Decider {
   std::atomic<int> asked_ = 0;
 };
 
-TeachReport taught(MarkedDecider& decider, std::size_t zero_shot_rows, bool learning_curve = false) {
+TeachReport taught(MarkedDecider& decider, std::size_t zero_shot_rows, bool learning_curve = false,
+                   std::size_t count = 150) {
   std::vector<LabelledQuestion> rows;
-  for (std::size_t i = 0; i < 150; i++)
+  for (std::size_t i = 0; i < count; i++)
     rows.push_back({.state = Value(kQuestion.options[i % 3].id + " " + std::to_string(i)),
                     .question = kQuestion,
                     .expected = i % 3,
@@ -118,6 +119,24 @@ TEST(TeachingCurve, SaysWhatFewerLabelsWereWorthAndWhatMoreWouldBring) {
   EXPECT_GT(*report.accuracy_with_50_more_low, 0.5);
   MarkedDecider alone(1.5, 0);
   EXPECT_TRUE(taught(alone, 0).curve.empty());
+}
+
+TEST(TeachingLift, ProbabilitiesAreOfTheHeadThatHasAllLabels) {
+  MarkedDecider decider(0.7, 0);
+  const TeachReport few = taught(decider, 15, false, 15);
+  const auto mean_left_out = [](const TeachReport& report) {
+    double sum = 0;
+    for (const Outcome& outcome : report.learn.after) sum += outcome.probabilities[outcome.predicted];
+    return sum / static_cast<double>(report.learn.after.size());
+  };
+  ASSERT_EQ(few.learn.after.size(), 15U);
+  EXPECT_LT(few.learn.lesson.accuracy, 0.8);
+  EXPECT_GT(few.learn.lesson.mean_confidence, mean_left_out(few) + 0.01);
+  ASSERT_FALSE(few.learn.notes.empty());
+  EXPECT_NE(few.learn.notes[0].find("of new rows about"), std::string::npos) << few.learn.notes[0];
+  const TeachReport many = taught(decider, 150);
+  EXPECT_NEAR(many.learn.lesson.mean_confidence, mean_left_out(many), 0.01);
+  EXPECT_TRUE(many.learn.notes.empty());
 }
 
 }  // namespace
