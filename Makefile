@@ -27,10 +27,11 @@ test: ## Lint, build and run every test, the sanitizers' and the fuzzers' too
 	tools/setup --dev
 	tools/run_tests
 
-soak: build ## Look for changed bits under load, kill the store of decisions, and fuzz for ten minutes a target
+soak: build ## Look for changed bits under load, kill the stores of decisions and lessons, and fuzz for ten minutes a target
 	tests/soak/soak.py
-	cmake --build build/release -j $(JOBS) --target assay_feedback_kill_tool
+	cmake --build build/release -j $(JOBS) --target assay_feedback_kill_tool assay_lesson_writer_tool
 	tests/soak/feedback_kill.py --rounds 1000
+	tests/soak/lesson_writers.py
 	tools/setup --dev
 	ASSAY_TEST_PARTS=fuzz ASSAY_FUZZ_SECONDS=600 tools/run_tests
 

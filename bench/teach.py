@@ -8,8 +8,9 @@
   banking77, zero-shot  the text readout on 300 random rows
   banking77, prior, N   what the zero-shot readout as the head's prior would change, by weight: the log-loss of rows left
                         out of the head and its standard error (by which teaching chooses), and of 231 rows held out
-  calibrate, SET        calibration error out of fold, before and after `assay calibrate`: JevBench's 231 rows, BBH's 840;
-                        beside it what perfectly calibrated answers of as many rows show by chance
+  calibrate, SET        calibration error out of fold, before and after `assay calibrate`: JevBench's 231 rows, BBH's 840,
+                        5 rows of each option of BANKING77; beside it what perfectly calibrated answers of as many rows show
+                        by chance
   risk 5 % at 90 %      200 random splits of taught answers: thresholds from one half for the long run, and for the next 400
                         answers acted on. Errors among the next 400 of the other half, in all of the other half (which has
                         them where the first has few), and in all answers, the population of both halves
@@ -68,7 +69,8 @@ def taught(bench, name, seeds, sizes):
     for size in sizes:
         of_size = [draw for draw in draws if draw["labels_by_option"] == size]
         metrics = {key: _frame.numbers([draw[key] for draw in of_size], unit) for key, unit in
-                   (("accuracy", ""), ("ece", ""), ("search_and_fit_seconds", "s"), ("answer_extra_ms", "ms"))}
+                   (("accuracy", ""), ("ece", ""), ("ece_out_of_fold", ""), ("search_and_fit_seconds", "s"),
+                    ("answer_extra_ms", "ms"))}
         if name == "banking77" and default_model:
             metrics["accuracy"].update(goal=GOALS[size], reached=metrics["accuracy"]["mean"] >= GOALS[size])
         bench.row(f"{name}, {size} labels", metrics, [f"seeds 1..{seeds}"], _frame.MODEL)
@@ -146,6 +148,17 @@ def calibrated(bench, name, paths, seeds=()):
     if others:
         metrics["ece_after_other_folds"] = _frame.numbers([other["after"]["ece"] for other in others], "")
     bench.row(f"calibrate, {name}", metrics, ["--readout", "text"], _frame.MODEL)
+
+
+def calibrated_draw(bench, name, labels):
+    """The same of `labels` rows of each option, all of them options of one question."""
+    rows, _ = drawn_rows(data(name, "test.jsonl"), labels, 0)
+    options = sorted({row["expected"] for row in rows})
+    with tempfile.NamedTemporaryFile("w", suffix=".jsonl", encoding="utf-8") as file:
+        for row in rows:
+            file.write(json.dumps(dict(row, question=QUESTIONS[name], options=options)) + "\n")
+        file.flush()
+        calibrated(bench, name, [file.name])
 
 
 def risk(bench, splits):
@@ -298,6 +311,7 @@ def run(bench):
              ("calibrate", lambda: calibrated(bench, "jevbench", jevbench, () if bench.quick else (2, 3, 4, 5))),
              ("risk", lambda: risk(bench, 200))]
     others = [("calibrate", lambda: calibrated(bench, "bbh", [data("bbh", "bbh_sample.jsonl")])),
+              ("calibrate", lambda: calibrated_draw(bench, "banking77", 5)),
               ("zero-shot", lambda: zero_shot(bench, "banking77", 300)),
               ("prior", lambda: prior(bench, "banking77", 1, [1, 3, 10])),
               ("served", lambda: served(bench)),

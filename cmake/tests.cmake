@@ -35,6 +35,10 @@ add_executable(assay_feedback_kill_tool tests/feedback_kill_tool.cc)
 target_link_libraries(assay_feedback_kill_tool PRIVATE assay_store)
 add_test(NAME feedback_kill COMMAND python3 "${CMAKE_CURRENT_SOURCE_DIR}/tests/soak/feedback_kill.py"
   --rounds 30 --tool $<TARGET_FILE:assay_feedback_kill_tool>)
+add_executable(assay_lesson_writer_tool tests/lesson_writer_tool.cc)
+target_link_libraries(assay_lesson_writer_tool PRIVATE assay_service)
+add_test(NAME lesson_writers COMMAND python3 "${CMAKE_CURRENT_SOURCE_DIR}/tests/soak/lesson_writers.py"
+  --rounds 10 --tool $<TARGET_FILE:assay_lesson_writer_tool>)
 
 if(ASSAY_LLAMA)
   add_test(NAME tidy COMMAND python3 "${CMAKE_CURRENT_SOURCE_DIR}/tests/tidy/tidy.py" "${CMAKE_CURRENT_SOURCE_DIR}")

@@ -143,8 +143,9 @@ struct LessonReference {
 std::optional<LessonReference> lesson_reference(std::string_view text);
 
 // Writes the lesson into a folder of lessons (made where it is missing) as the next version of its name, whole or not
-// at all: where it lies and which version it is. The next server that reads the folder uses it. Errors: kIo;
-// kInvalidArgument where the folder's lesson of that name is another model's.
+// at all: where it lies and which version it is. Other processes may write there meanwhile; no version is lost. The
+// next server that reads the folder uses it, and one that runs as soon as it is asked for its lessons or changes one.
+// Errors: kIo; kInvalidArgument where the folder's lesson of that name is another model's.
 struct SavedLesson {
   std::string path;
   std::int32_t version = 1;
@@ -152,5 +153,7 @@ struct SavedLesson {
 Result<SavedLesson> save_lesson(const std::string& folder, const Lesson& lesson);
 // Where a folder keeps a lesson's labelled rows, if it does: a line of {"state": …, "expected": id} for each.
 std::string lesson_rows_path(const std::string& folder, const std::string& name);
+// Writes these lines there, whole or not at all, in the place of those of before. Errors: kIo.
+Status save_lesson_rows(const std::string& folder, const std::string& name, const std::string& rows);
 
 }  // namespace assay

@@ -110,6 +110,17 @@ TEST_F(LearnCommandTest, AHorizonGoesIntoTheLessonAndNeedsARisk) {
   EXPECT_NE(err_.str().find("--risk-horizon"), std::string::npos) << err_.str();
 }
 
+TEST_F(LearnCommandTest, TooFewRowsForARiskSayHowManyMore) {
+  calibrate_.rows.files = {rows(20, 20)};
+  calibrate_.learn.risk = "0.05";
+  ASSERT_EQ(calibrate(), 0) << err_.str();
+  EXPECT_NE(out_.str().find("not yet: about "), std::string::npos) << out_.str();
+  EXPECT_NE(out_.str().find(" more labelled rows are needed (20 are there)"), std::string::npos) << out_.str();
+  const Threshold threshold = lesson_from_text(dir_.read("c.lesson.json"))->thresholds.at(0);
+  EXPECT_FALSE(threshold.value.has_value());
+  EXPECT_GE(threshold.rows + threshold.rows_missing, 45U);  // 0.95^45 < 0.1
+}
+
 TEST_F(LearnCommandTest, RowsOfSeveralQuestionsMakeALessonForTheirKind) {
   calibrate_.rows.files = {dir_.write("two.jsonl",
                                       R"({"state": "pick b", "question": "Q", "options": ["a", "b"], "expected": "b"})"

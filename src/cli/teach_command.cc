@@ -1,7 +1,6 @@
 #include "cli/teach_command.h"
 
 #include <algorithm>
-#include <fstream>
 #include <ostream>
 #include <utility>
 
@@ -39,16 +38,13 @@ Result<Question> one_question(const std::vector<LabelledQuestion>& rows) {
 
 // Writes the rows where a server finds them; those of an earlier version are replaced.
 Status keep_rows(const LearnFlags& flags, const std::vector<LabelledQuestion>& rows) {
-  const std::string path = lesson_rows_path(flags.lessons, flags.name);
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  std::string lines;
   for (const LabelledQuestion& row : rows) {
-    file << to_json_text(
-                Value(Value::Object{{"state", row.state}, {"expected", Value(row.question.options[row.expected].id)}}))
-         << "\n";
+    lines += to_json_text(Value(
+                 Value::Object{{"state", row.state}, {"expected", Value(row.question.options[row.expected].id)}})) +
+             "\n";
   }
-  file << std::flush;
-  if (!file) return Error{ErrorCode::kIo, "'" + path + "' cannot be written", "--lessons"};
-  return Status();
+  return save_lesson_rows(flags.lessons, flags.name, lines);
 }
 
 }  // namespace

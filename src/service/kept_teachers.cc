@@ -1,18 +1,8 @@
 #include "service/kept_teachers.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 
 namespace assay::service {
-
-FileMark file_mark(const std::string& path) {
-  struct stat found = {};
-  if (stat(path.c_str(), &found) != 0) return {};
-  constexpr std::int64_t kSecond = 1'000'000'000;
-  return {.bytes = static_cast<std::int64_t>(found.st_size),
-          .changed_ns = static_cast<std::int64_t>(found.st_mtim.tv_sec) * kSecond + found.st_mtim.tv_nsec};
-}
 
 bool same_fit(const LinearHead& a, const LinearHead& b) {
   return a.lambda == b.lambda && a.sharpness == b.sharpness && a.normalised == b.normalised && a.cues == b.cues &&

@@ -14,18 +14,10 @@
 #include <vector>
 
 #include "assay/lesson.h"
+#include "service/lesson_folder.h"
 #include "teach/lda_teacher.h"
 
 namespace assay::service {
-
-// What tells whether a file is the one that was read.
-struct FileMark {
-  std::int64_t bytes = -1;  // -1: it is not there
-  std::int64_t changed_ns = 0;
-
-  friend bool operator==(const FileMark&, const FileMark&) = default;
-};
-FileMark file_mark(const std::string& path);
 
 // A teacher with all rows of a lesson, and which rows these are. A value of one thread at a time.
 struct KeptTeacher {

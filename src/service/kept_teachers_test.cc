@@ -71,20 +71,5 @@ TEST(KeptTeachers, ATeacherIsForOneFitOfOneQuestion) {
   EXPECT_FALSE(teacher.continues(other));
 }
 
-TEST(KeptTeachers, AFileThatChangedHasAnotherMark) {
-  const std::string path = ::testing::TempDir() + "assay_file_mark";
-  std::remove(path.c_str());
-  const FileMark none = file_mark(path);
-  EXPECT_EQ(none.bytes, -1);
-  std::ofstream(path) << "one";
-  const FileMark one = file_mark(path);
-  EXPECT_EQ(one.bytes, 3);
-  EXPECT_FALSE(one == none);
-  EXPECT_TRUE(one == file_mark(path));
-  std::ofstream(path) << "four";
-  EXPECT_FALSE(one == file_mark(path));
-  std::remove(path.c_str());
-}
-
 }  // namespace
 }  // namespace assay::service

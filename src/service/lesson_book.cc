@@ -1,16 +1,15 @@
 #include "service/lesson_book.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 
+#include "base/log.h"
 #include "base/sha256.h"
+#include "service/lesson_file.h"
 
 namespace assay::service {
 namespace {
@@ -18,19 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kEnding = ".lesson.json";
-
-Error io_error(const std::string& path, const char* what) {
-  return {ErrorCode::kIo, "'" + path + "' cannot be " + what + ": " + std::strerror(errno), "lessons"};
-}
-
-std::optional<std::string> read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return std::nullopt;
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (file.bad()) return std::nullopt;
-  return text.str();
-}
 
 std::string model_problem(const Lesson& lesson, const std::string& model_sha256) {
   if (lesson.model_sha256 == model_sha256) return {};
@@ -40,7 +26,7 @@ std::string model_problem(const Lesson& lesson, const std::string& model_sha256)
 
 // A version's number out of a pointer's file.
 std::optional<std::int32_t> read_pointer(const std::string& path) {
-  const std::optional<std::string> text = read_file(path);
+  const std::optional<std::string> text = file_text(path);
   if (!text) return std::nullopt;
   std::int32_t version = 0;
   std::istringstream in(*text);
@@ -48,27 +34,36 @@ std::optional<std::int32_t> read_pointer(const std::string& path) {
   return version;
 }
 
-void add_file(const std::string& path, const std::string& model_sha256, LessonShelf& shelf) {
-  const std::optional<std::string> text = read_file(path);
+// What a file holds; a problem where that is no lesson.
+ReadLesson read_lesson(const std::string& path, const FileMark& mark, const std::string& model_sha256) {
+  ReadLesson out{.mark = mark, .lesson = nullptr, .problem = {}};
+  const std::optional<std::string> text = file_text(path);
   if (!text) {
-    shelf.problems.push_back("'" + path + "' cannot be read");
-    return;
+    out.mark = {};  // another try the next time
+    out.problem = "'" + path + "' cannot be read";
+    return out;
   }
   Result<Lesson> lesson = lesson_from_text(*text);
   if (!lesson.ok()) {
-    shelf.problems.push_back("'" + path + "': " + lesson.error().message);
-    return;
+    out.problem = "'" + path + "': " + lesson.error().message;
+    return out;
   }
   auto shelved = std::make_shared<ShelvedLesson>();
   shelved->sha256 = sha256_hex(*text);
   shelved->path = path;
   shelved->problem = model_problem(*lesson, model_sha256);
-  if (!shelved->problem.empty()) shelf.problems.push_back("'" + path + "' is not used: " + shelved->problem);
+  if (!shelved->problem.empty()) out.problem = "'" + path + "' is not used: " + shelved->problem;
   shelved->lesson = std::move(lesson).value();
-  const std::string name = shelved->lesson.name;
-  const std::int32_t version = shelved->lesson.version;
-  const bool is_new = shelf.lessons[name].versions.emplace(version, std::move(shelved)).second;
-  if (!is_new)
+  out.lesson = std::move(shelved);
+  return out;
+}
+
+void shelve(const std::string& path, const ReadLesson& file, LessonShelf& shelf) {
+  if (!file.problem.empty()) shelf.problems.push_back(file.problem);
+  if (!file.lesson) return;
+  const std::string& name = file.lesson->lesson.name;
+  const std::int32_t version = file.lesson->lesson.version;
+  if (!shelf.lessons[name].versions.emplace(version, file.lesson).second)
     shelf.problems.push_back("'" + path + "' is not used: another file has version " + std::to_string(version) +
                              " of lesson " + name);
 }
@@ -93,52 +88,21 @@ Error no_lesson(const std::string& name) {
   return {ErrorCode::kNotFound, "There is no lesson \"" + name + "\".", "name"};
 }
 
-}  // namespace
-
-namespace {
-
-enum class Durable { kNow, kWithTheFolder };
-
-// A file beside its place, renamed into it; the folder's own entry is sync_folder()'s to make durable.
-Status put_file(const std::string& path, const std::string& text, Durable durable) {
-  const std::string beside = path + ".part-" + std::to_string(getpid());
-  const int file = open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (file < 0) return io_error(beside, "written");
-  const auto give_up = [&](const std::string& where) -> Status {
-    Error error = io_error(where, "written");
-    close(file);
-    unlink(beside.c_str());
-    return error;
-  };
-  std::size_t done = 0;
-  while (done < text.size()) {
-    const ssize_t wrote = write(file, text.data() + done, text.size() - done);
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote <= 0) return give_up(beside);
-    done += static_cast<std::size_t>(wrote);
+// What another process did, for the log.
+void tell_changes(const LessonShelf& before, const LessonShelf& now) {
+  for (const std::string& problem : now.problems) {
+    if (std::find(before.problems.begin(), before.problems.end(), problem) == before.problems.end())
+      log_line(LogLevel::kWarn, "lessons: " + problem);
   }
-  if (durable == Durable::kNow && fsync(file) != 0) return give_up(path);
-  if (rename(beside.c_str(), path.c_str()) != 0) return give_up(path);
-  close(file);
-  return {};
-}
-
-// The folder that a path lies in.
-void sync_folder(const std::string& path) {
-  const std::string folder = fs::path(path).parent_path().string();
-  const int directory = open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (directory < 0) return;
-  fsync(directory);
-  close(directory);
+  for (const auto& [name, lesson] : now.lessons) {
+    const auto known = before.lessons.find(name);
+    if (known != before.lessons.end() && known->second.active == lesson.active) continue;
+    log_line(LogLevel::kInfo, "lessons: another process wrote to the folder; version " + std::to_string(lesson.active) +
+                                  " of \"" + name + "\" answers from now on");
+  }
 }
 
 }  // namespace
-
-Status write_whole_file(const std::string& path, const std::string& text) {
-  if (Status put = put_file(path, text, Durable::kNow); !put.ok()) return put;
-  sync_folder(path);
-  return {};
-}
 
 Result<std::unique_ptr<LessonBook>> LessonBook::open(std::string folder, std::string model_sha256) {
   if (folder.empty()) return std::unique_ptr<LessonBook>(new LessonBook({}, std::move(model_sha256)));
@@ -147,27 +111,50 @@ Result<std::unique_ptr<LessonBook>> LessonBook::open(std::string folder, std::st
   if (failure || !fs::is_directory(folder, failure))
     return Error{ErrorCode::kIo, "The lessons' folder '" + folder + "' cannot be made or is no folder.", "lessons"};
   std::unique_ptr<LessonBook> book(new LessonBook(std::move(folder), std::move(model_sha256)));
+  const FolderLock folder_lock(book->folder_, Sharing::kReading);
   if (Status read = book->read(); !read.ok()) return read.error();
   return book;
 }
 
-Status LessonBook::read() {
-  std::vector<std::string> paths;
+// A file that has not changed is not read again.
+Status LessonBook::read(LeftOver left_over) {
+  std::map<std::string, ReadLesson> files;
   std::error_code failure;
   for (fs::directory_iterator entry(folder_, failure), end; !failure && entry != end; entry.increment(failure)) {
     const std::string path = entry->path().string();
-    if (path.ends_with(kEnding)) paths.push_back(path);
+    if (left_over == LeftOver::kGoes && is_left_over(path)) unlink(path.c_str());
+    if (!path.ends_with(kEnding)) continue;
+    const FileMark mark = file_mark(path);
+    const auto known = files_.find(path);
+    const bool is_known = known != files_.end() && mark.bytes >= 0 && known->second.mark == mark;
+    files.emplace(path, is_known ? known->second : read_lesson(path, mark, model_sha256_));
   }
   if (failure)
     return Error{ErrorCode::kIo, "The lessons' folder '" + folder_ + "' cannot be read: " + failure.message(),
                  "lessons"};
-  std::sort(paths.begin(), paths.end());
+  files_ = std::move(files);
   auto shelf = std::make_shared<LessonShelf>();
-  for (const std::string& path : paths) add_file(path, model_sha256_, *shelf);
+  for (const auto& [path, file] : files_) shelve(path, file, *shelf);
   set_pointers(folder_, *shelf);
   const std::lock_guard<std::mutex> lock(mutex_);
   shelf_ = std::move(shelf);
   return {};
+}
+
+void LessonBook::look() {
+  if (folder_.empty()) return;
+  const std::lock_guard<std::mutex> lock(writing_);
+  const FolderLock folder_lock(folder_, Sharing::kReading);
+  look_while_locked();
+}
+
+void LessonBook::look_while_locked(LeftOver left_over) {
+  const std::shared_ptr<const LessonShelf> before = shelf();
+  if (Status done = read(left_over); !done.ok()) {
+    log_line(LogLevel::kWarn, "lessons: " + done.error().message);
+    return;
+  }
+  tell_changes(*before, *shelf());
 }
 
 std::shared_ptr<const LessonShelf> LessonBook::shelf() const {
@@ -176,26 +163,42 @@ std::shared_ptr<const LessonShelf> LessonBook::shelf() const {
 }
 
 Result<SharedLesson> LessonBook::add(Lesson lesson, bool shadow) {
-  const std::lock_guard<std::mutex> lock(writing_);
   if (const std::string problem = model_problem(lesson, model_sha256_); !problem.empty())
     return invalid_argument("model.sha256", "The lesson cannot be used here: " + problem + ".");
+  const std::lock_guard<std::mutex> lock(writing_);
+  const FolderLock folder_lock(folder_, Sharing::kWriting);
+  look_while_locked(folder_lock.held() ? LeftOver::kGoes : LeftOver::kStays);
   const std::shared_ptr<const LessonShelf> before = shelf();
   const auto known = before->lessons.find(lesson.name);
   const bool is_first = known == before->lessons.end();
-  lesson.version = is_first ? 1 : known->second.versions.rbegin()->first + 1;
-  const std::string path = version_path(lesson);
-  if (fs::exists(path))
-    return Error{ErrorCode::kIo, "'" + path + "' is there already, and its content is not used.", "lessons"};
-  const std::string text = lesson_text(lesson);
-  Result<Lesson> whole = lesson_from_text(text);  // what answers is what the file says
-  if (!whole.ok()) return whole.error();
+  const std::int32_t last = is_first ? 0 : known->second.versions.rbegin()->first;
   const bool as_shadow = shadow && !is_first;
   const std::optional<std::int32_t> active = is_first ? std::nullopt : std::optional(known->second.active);
-  if (Status written = write_version(lesson, text, as_shadow, active); !written.ok()) return written.error();
+  // 1. The version, under a number that no file has: one may be there whose content is not used.
   auto shelved = std::make_shared<ShelvedLesson>();
-  shelved->sha256 = sha256_hex(text);
-  shelved->path = path;
-  shelved->lesson = std::move(whole).value();
+  for (lesson.version = last + 1;; lesson.version++) {
+    shelved->path = version_path(lesson);
+    if (file_mark(shelved->path).bytes >= 0) continue;
+    Result<LessonFile> file = lesson_file(lesson);
+    if (!file.ok()) return file.error();
+    if (as_shadow) {  // else the highest would be active
+      if (Status pinned = write_pointer(lesson.name, ".active", active); !pinned.ok()) return pinned.error();
+    }
+    const Result<bool> written = put_new_file(shelved->path, file->text);
+    if (!written.ok()) return written.error();
+    if (!*written) continue;
+    shelved->sha256 = sha256_hex(file->text);
+    shelved->lesson = std::move(file->lesson);
+    break;
+  }
+  // 2. Which one answers.
+  const bool is_next = !as_shadow && lesson.version == last + 1 && (!active || *active == last);
+  if (Status pointed = point_to(lesson, as_shadow, is_next); !pointed.ok()) {
+    unlink(shelved->path.c_str());  // nobody was told of it, and its number is free again
+    return pointed.error();
+  }
+  // 3. The shelf.
+  files_.emplace(shelved->path, ReadLesson{.mark = file_mark(shelved->path), .lesson = shelved, .problem = {}});
   const auto after = std::make_shared<LessonShelf>(*before);
   LessonVersions& versions = after->lessons[lesson.name];
   versions.versions.emplace(lesson.version, shelved);
@@ -216,33 +219,31 @@ std::string LessonBook::version_path(const Lesson& lesson) const {
 
 // Where the version before is active and the highest, a pointer that is lost, old or empty after a crash means that one
 // or the new one, whichever is there: then the folder is made durable once, for both files. Else each step is durable
-// before the next, and of a shadow the active version is pinned first, since the highest is active by default.
-Status LessonBook::write_version(const Lesson& lesson, const std::string& text, bool as_shadow,
-                                 std::optional<std::int32_t> active) {
-  const std::string path = version_path(lesson);
+// before the next.
+Status LessonBook::point_to(const Lesson& lesson, bool as_shadow, bool is_next) const {
   const std::string pointer = (fs::path(folder_) / (lesson.name + (as_shadow ? ".shadow" : ".active"))).string();
   const std::string number = std::to_string(lesson.version) + "\n";
-  const bool is_next = !as_shadow && (!active || *active == lesson.version - 1);
-  if (as_shadow) {
-    if (Status pinned = write_pointer(lesson.name, ".active", active); !pinned.ok()) return pinned;
+  if (!is_next) {
+    sync_folder(pointer);
+    return write_whole_file(pointer, number);
   }
-  Status written = is_next ? put_file(path, text, Durable::kNow) : write_whole_file(path, text);
-  if (!written.ok()) return written;
-  written = is_next ? put_file(pointer, number, Durable::kWithTheFolder) : write_whole_file(pointer, number);
-  if (!written.ok()) unlink(path.c_str());  // nobody was told of it, and its number is free again
-  if (is_next) sync_folder(path);
-  return written;
+  if (Status put = put_file(pointer, number, Durable::kWithTheFolder); !put.ok()) return put;
+  sync_folder(pointer);
+  return {};
 }
 
-Status LessonBook::write_pointer(const std::string& name, const char* kind, std::optional<std::int32_t> version) {
+Status LessonBook::write_pointer(const std::string& name, const char* kind, std::optional<std::int32_t> version) const {
   const std::string path = (fs::path(folder_) / (name + kind)).string();
   if (version) return write_whole_file(path, std::to_string(*version) + "\n");
-  if (unlink(path.c_str()) != 0 && errno != ENOENT) return io_error(path, "removed");
+  if (unlink(path.c_str()) != 0 && errno != ENOENT) return file_error(path, "removed");
+  sync_folder(path);
   return {};
 }
 
 Status LessonBook::activate(const std::string& name, std::int32_t version) {
   const std::lock_guard<std::mutex> lock(writing_);
+  const FolderLock folder_lock(folder_, Sharing::kWriting);
+  look_while_locked();
   const std::shared_ptr<const LessonShelf> now = shelf();
   const auto known = now->lessons.find(name);
   if (known == now->lessons.end()) return no_lesson(name);
@@ -262,6 +263,8 @@ Status LessonBook::activate(const std::string& name, std::int32_t version) {
 
 Status LessonBook::set_shadow(const std::string& name, std::optional<std::int32_t> version) {
   const std::lock_guard<std::mutex> lock(writing_);
+  const FolderLock folder_lock(folder_, Sharing::kWriting);
+  look_while_locked();
   const std::shared_ptr<const LessonShelf> now = shelf();
   const auto known = now->lessons.find(name);
   if (known == now->lessons.end()) return no_lesson(name);
@@ -286,6 +289,11 @@ Result<SavedLesson> save_lesson(const std::string& folder, const Lesson& lesson)
   const Result<service::SharedLesson> saved = (*book)->add(lesson, false);
   if (!saved.ok()) return saved.error();
   return SavedLesson{.path = (*saved)->path, .version = (*saved)->lesson.version};
+}
+
+Status save_lesson_rows(const std::string& folder, const std::string& name, const std::string& rows) {
+  const service::FolderLock lock(folder, service::Sharing::kWriting);
+  return service::write_whole_file(lesson_rows_path(folder, name), rows);
 }
 
 }  // namespace assay

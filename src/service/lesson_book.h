@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "assay/lesson.h"
+#include "service/lesson_folder.h"
 
 namespace assay::service {
 
@@ -37,7 +38,15 @@ struct LessonShelf {
   std::vector<std::string> problems;              // files that could not be used, with the reason
 };
 
-// Thread-safe. Several processes may read a folder; one at a time should write to it.
+// A file of the folder as it was read.
+struct ReadLesson {
+  FileMark mark;
+  SharedLesson lesson;  // null: it is none
+  std::string problem;  // empty: none
+};
+
+// Thread-safe. Several processes may read and write a folder: each change is made under the folder's lock, on top of
+// what the others wrote before, and a version's file is never written over.
 class LessonBook {
  public:
   // Reads the folder, which is made where it is missing; no name: a book without lessons, to which none can be added.
@@ -45,10 +54,13 @@ class LessonBook {
   static Result<std::unique_ptr<LessonBook>> open(std::string folder, std::string model_sha256);
 
   std::shared_ptr<const LessonShelf> shelf() const;
+  // Takes up what other processes have written since, and says so in the log; what has not changed is not read again.
+  // A folder that cannot be read is told there, too, and the shelf stays.
+  void look();
 
-  // Writes the lesson as the next version of its name: active, or the shadow. Durable when it returns; the folder's
-  // other files are not read again. Its version is set here. Errors: kInvalidArgument (another model's, or one whose
-  // file could not be read again: lesson_from_text()), kIo, and then everything is as it was.
+  // Writes the lesson as the next version of its name, whoever wrote the one before: active, or the shadow. Durable
+  // when it returns. Its version is set here. Errors: kInvalidArgument (another model's, or one whose file could not be
+  // read again: lesson_file()), kIo, and then everything is as it was.
   Result<SharedLesson> add(Lesson lesson, bool shadow);
   // Errors: kNotFound with field "name" or "version", kIo.
   Status activate(const std::string& name, std::int32_t version);
@@ -61,20 +73,20 @@ class LessonBook {
  private:
   LessonBook(std::string folder, std::string model_sha256)
       : folder_(std::move(folder)), model_sha256_(std::move(model_sha256)) {}
-  Status read();
+  enum class LeftOver { kStays, kGoes };  // what killed processes left
+  // REQUIRES of all of these: writing_ and a FolderLock.
+  Status read(LeftOver left_over = LeftOver::kStays);
+  void look_while_locked(LeftOver left_over = LeftOver::kStays);
   std::string version_path(const Lesson& lesson) const;
-  Status write_version(const Lesson& lesson, const std::string& text, bool as_shadow,
-                       std::optional<std::int32_t> active);
-  Status write_pointer(const std::string& name, const char* kind, std::optional<std::int32_t> version);
+  Status point_to(const Lesson& lesson, bool as_shadow, bool is_next) const;
+  Status write_pointer(const std::string& name, const char* kind, std::optional<std::int32_t> version) const;
 
   const std::string folder_;
   const std::string model_sha256_;
-  std::mutex writing_;        // one change of the folder at a time
+  std::mutex writing_;  // one look or change at a time; guards the next
+  std::map<std::string, ReadLesson> files_;
   mutable std::mutex mutex_;  // guards what follows
   std::shared_ptr<const LessonShelf> shelf_ = std::make_shared<LessonShelf>();
 };
-
-// Writes a file beside its place, makes it durable and renames it into it. Errors: kIo, with the path.
-Status write_whole_file(const std::string& path, const std::string& text);
 
 }  // namespace assay::service

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <set>
+#include <thread>
 
 #include "service/testing/full_disk.h"
 #include "service/testing/lessons.h"
@@ -119,7 +121,7 @@ TEST_F(LessonBookTest, ALessonThatCouldNotBeReadAgainIsNotWritten) {
   EXPECT_TRUE(fs::is_empty(folder_));
 }
 
-// Adding does not read the folder again, so it must come to the same.
+// Adding does not read what it wrote, so it must come to the same.
 TEST_F(LessonBookTest, WhatItKnowsIsWhatLiesInTheFolder) {
   const std::unique_ptr<LessonBook> book = open();
   const auto told = [](const LessonBook& of) {
@@ -143,6 +145,85 @@ TEST_F(LessonBookTest, WhatItKnowsIsWhatLiesInTheFolder) {
   ASSERT_TRUE(book->activate("refunds", 1).ok());
   ASSERT_TRUE(book->add(testing::small_lesson(), false).ok());  // not behind the version that was active
   EXPECT_EQ(told(*book), told(*open()));
+}
+
+// Two processes with one folder: each has a book of its own.
+TEST_F(LessonBookTest, GoesOnBehindWhatAnotherWrote) {
+  const std::unique_ptr<LessonBook> server = open();
+  ASSERT_TRUE(server->add(testing::small_lesson(), false).ok());
+  const std::unique_ptr<LessonBook> other = open();
+  Lesson theirs = testing::small_lesson();
+  theirs.note = "theirs";
+  ASSERT_EQ(other->add(theirs, false).value()->lesson.version, 2);
+  EXPECT_EQ(server->shelf()->lessons.at("refunds").active, 1) << "until it looks";
+  EXPECT_EQ(server->add(testing::small_lesson(), true).value()->lesson.version, 3);
+  const LessonVersions versions = server->shelf()->lessons.at("refunds");
+  EXPECT_EQ(versions.versions.at(2)->lesson.note, "theirs");
+  EXPECT_EQ(versions.active, 2) << "what the folder says";
+  EXPECT_EQ(versions.shadow, 3);
+  ASSERT_TRUE(other->activate("refunds", 3).ok()) << "which it never read";
+  server->look();
+  EXPECT_EQ(server->shelf()->lessons.at("refunds").active, 3);
+  EXPECT_FALSE(server->shelf()->lessons.at("refunds").shadow.has_value());
+}
+
+TEST_F(LessonBookTest, ALookReadsNothingAgain) {
+  const std::unique_ptr<LessonBook> book = open();
+  ASSERT_TRUE(book->add(testing::small_lesson(), false).ok());
+  const SharedLesson first = book->shelf()->lessons.at("refunds").active_lesson();
+  ASSERT_TRUE(open()->add(testing::small_lesson("other"), false).ok());
+  book->look();
+  EXPECT_EQ(book->shelf()->lessons.size(), 2u);
+  EXPECT_EQ(book->shelf()->lessons.at("refunds").active_lesson(), first) << "the very same";
+  fs::remove(folder_ / "other.v1.lesson.json");
+  book->look();
+  EXPECT_EQ(book->shelf()->lessons.size(), 1u);
+}
+
+TEST_F(LessonBookTest, ANumberWhoseFileCannotBeUsedIsPassedOver) {
+  const std::unique_ptr<LessonBook> book = open();
+  ASSERT_TRUE(book->add(testing::small_lesson(), false).ok());
+  std::ofstream(folder_ / "refunds.v2.lesson.json") << "{";
+  EXPECT_EQ(book->add(testing::small_lesson(), false).value()->lesson.version, 3);
+  EXPECT_EQ(file_text((folder_ / "refunds.v2.lesson.json").string()), "{");
+  EXPECT_EQ(open()->shelf()->lessons.at("refunds").active, 3);
+}
+
+TEST_F(LessonBookTest, WhatAKilledProcessLeftIsRemoved) {
+  const std::unique_ptr<LessonBook> book = open();
+  ASSERT_TRUE(book->add(testing::small_lesson(), false).ok());
+  std::ofstream(folder_ / "refunds.v2.lesson.json.part-1") << "{";
+  EXPECT_EQ(book->add(testing::small_lesson(), false).value()->lesson.version, 2);
+  EXPECT_FALSE(fs::exists(folder_ / "refunds.v2.lesson.json.part-1"));
+}
+
+TEST_F(LessonBookTest, ManyWhoWriteLoseNothing) {
+  constexpr int kBooks = 4;
+  constexpr int kEach = 5;
+  std::vector<std::vector<std::pair<std::int32_t, std::string>>> told(kBooks);
+  std::vector<std::thread> threads;
+  for (int number = 0; number < kBooks; number++) {
+    threads.emplace_back([this, number, &told] {
+      const std::unique_ptr<LessonBook> book = open();
+      for (int i = 0; i < kEach; i++) {
+        Lesson lesson = testing::small_lesson();
+        lesson.note = std::to_string(number) + "/" + std::to_string(i);
+        const Result<SharedLesson> added = book->add(lesson, false);
+        if (added.ok()) told[static_cast<std::size_t>(number)].emplace_back((*added)->lesson.version, lesson.note);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const LessonVersions found = open()->shelf()->lessons.at("refunds");
+  std::set<std::int32_t> versions;
+  for (const auto& of_one : told) {
+    for (const auto& [version, note] : of_one) {
+      EXPECT_TRUE(versions.insert(version).second) << version << " was given twice";
+      EXPECT_EQ(found.versions.at(version)->lesson.note, note);
+    }
+  }
+  EXPECT_EQ(versions.size(), std::size_t{kBooks * kEach});
+  EXPECT_EQ(found.active, kBooks * kEach);
 }
 
 TEST_F(LessonBookTest, AFolderThatCannotBeMadeIsAnError) {

@@ -1,24 +1,18 @@
-// A lesson as JSON and back. Members stand in a fixed order; arrays of floats are little-endian IEEE-754 in base64,
-// with the SHA-256 of their bytes beside them.
-#include <bit>
+// A lesson as JSON and back. Members stand in a fixed order; arrays of floats are packed_floats.h's.
+#include "service/lesson_file.h"
+
 #include <cmath>
-#include <cstring>
 #include <exception>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 
-#include "assay/lesson.h"
-#include "base/base64.h"
-#include "base/sha256.h"
-
-static_assert(std::endian::native == std::endian::little, "lesson files are little-endian");
+#include "service/packed_floats.h"
 
 namespace assay {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
 constexpr const char* kFormat = "assay-lesson-1";
 constexpr std::size_t kTextBytesMax = 256u * 1024 * 1024;
 
@@ -71,24 +65,20 @@ class Reader {
     if (!found.is_array()) fail(at(key), "must be a list");
     return found;
   }
-  std::vector<float> floats(const char* key, std::size_t size) {
+  // `made_of`: the head that it was packed from, where that is at hand.
+  std::vector<float> floats(const char* key, std::size_t size, const LinearHead* made_of,
+                            std::vector<float> LinearHead::* member) {
     Reader packed(need(key), at(key));
-    const std::string base64 = packed.text("f32");
-    const std::string hash = packed.text("sha256");
-    packed.end();
-    const std::optional<std::string> decoded = base64_bytes(base64);
-    if (!decoded) fail(packed.at("f32"), "is no base64: the file is damaged");
-    const std::string& bytes = *decoded;
-    if (bytes.size() != size * sizeof(float))
-      fail(packed.at("f32"), "holds " + std::to_string(bytes.size() / sizeof(float)) + " numbers instead of " +
-                                 std::to_string(size) + ": the file is damaged");
-    if (sha256_hex(bytes) != hash) fail(packed.at("f32"), "does not have its hash: the file is damaged");
-    std::vector<float> numbers(size);
-    if (size > 0) std::memcpy(numbers.data(), bytes.data(), bytes.size());
-    for (const float number : numbers) {
-      if (!std::isfinite(number)) fail(packed.at("f32"), "holds a number that is not finite");
+    if (made_of != nullptr) {
+      const Status checked = service::check_floats(made_of->*member, size);
+      if (!checked.ok()) fail(packed.at("f32"), checked.error().message);
+      return made_of->*member;
     }
-    return numbers;
+    const service::PackedFloats text{.base64 = packed.text("f32"), .sha256 = packed.text("sha256")};
+    packed.end();
+    Result<std::vector<float>> numbers = service::unpack_floats(text, size);
+    if (!numbers.ok()) fail(packed.at("f32"), numbers.error().message);
+    return std::move(numbers).value();
   }
   // REQUIRES: last. Members that nobody asked for are refused: they would be a newer version's or a slip.
   void end() const {
@@ -124,14 +114,11 @@ constexpr double kAnyNumber = 1e300;
 constexpr std::size_t kHorizonMax = 1'000'000;
 
 Json packed(const std::vector<float>& numbers) {
-  std::string bytes(numbers.size() * sizeof(float), '\0');
-  if (!bytes.empty()) std::memcpy(bytes.data(), numbers.data(), bytes.size());
-  return {{"f32", base64_text(bytes)}, {"sha256", sha256_hex(bytes)}};
+  service::PackedFloats text = service::pack_floats(numbers);
+  return {{"f32", std::move(text.base64)}, {"sha256", std::move(text.sha256)}};
 }
 
 std::string place(const std::string& list, std::size_t index) { return list + "[" + std::to_string(index) + "]"; }
-
-// --- question
 
 Json question_json(const LessonQuestion& question) {
   Json options = Json::array();
@@ -156,8 +143,6 @@ LessonQuestion question_from(const Json& json, const std::string& path) {
   reader.end();
   return question;
 }
-
-// --- calibration
 
 Json calibration_json(const Calibration& calibration) {
   Json knots = Json::array();
@@ -215,8 +200,6 @@ Calibration calibration_from(const Json& json, const std::string& path) {
   return out;
 }
 
-// --- thresholds
-
 // A file without a horizon is what earlier versions read, too.
 Json threshold_json(const Threshold& threshold) {
   Json json = {{"option", threshold.option},     {"risk", threshold.risk},
@@ -245,8 +228,6 @@ Threshold threshold_from(const Json& json, const std::string& path) {
   return out;
 }
 
-// --- head
-
 // A head without lambda is what earlier versions read, too.
 Json head_json(const LinearHead& head) {
   Json json = {{"method", head.method},
@@ -264,7 +245,8 @@ Json head_json(const LinearHead& head) {
   return json;
 }
 
-LinearHead head_from(const Json& json, const std::string& path, const LessonQuestion& question) {
+LinearHead head_from(const Json& json, const std::string& path, const LessonQuestion& question,
+                     const LinearHead* made_of) {
   Reader reader(json, path);
   LinearHead head;
   head.method = reader.one_of("method", {"lda", "ridge"});
@@ -280,8 +262,7 @@ LinearHead head_from(const Json& json, const std::string& path, const LessonQues
   for (std::size_t i = 0; i < options.size(); i++) {
     const std::size_t option =
         Reader::count_of(options[i], place(reader.at("options"), i), question.options.size() - 1);
-    if (!head.options.empty() && option <= head.options.back())
-      fail(place(reader.at("options"), i), "must be above the one before");
+    if (i > 0 && option <= head.options.back()) fail(place(reader.at("options"), i), "must be above the one before");
     head.options.push_back(option);
   }
   if (options.empty()) fail(reader.at("options"), "must have an option");
@@ -293,15 +274,13 @@ LinearHead head_from(const Json& json, const std::string& path, const LessonQues
     head.lambda = Reader::number_of(*lambda, reader.at("lambda"), 0, kAnyNumber);
     head.sharpness = reader.number("sharpness", 1e-300, kAnyNumber);
   }
-  head.mean = reader.floats("mean", head.width);
-  head.scale = reader.floats("scale", head.width);
-  head.weights = reader.floats("weights", head.width * head.options.size());
-  head.bias = reader.floats("bias", head.options.size());
+  head.mean = reader.floats("mean", head.width, made_of, &LinearHead::mean);
+  head.scale = reader.floats("scale", head.width, made_of, &LinearHead::scale);
+  head.weights = reader.floats("weights", head.width * head.options.size(), made_of, &LinearHead::weights);
+  head.bias = reader.floats("bias", head.options.size(), made_of, &LinearHead::bias);
   reader.end();
   return head;
 }
-
-// --- the whole
 
 Growth growth_from(const Json& json) {
   Reader reader(json, "growth");
@@ -311,7 +290,7 @@ Growth growth_from(const Json& json) {
   return out;
 }
 
-Lesson lesson_from(const Json& json) {
+Lesson lesson_from(const Json& json, const LinearHead* made_of = nullptr) {
   Reader reader(json, "");
   if (reader.text("format") != kFormat)
     fail("format", std::string("must be \"") + kFormat + "\": this is no lesson, or one of another version of Assay");
@@ -330,7 +309,7 @@ Lesson lesson_from(const Json& json) {
     out.question = question_from(*question, "question");
   if (const Json* head = reader.find("head"); head != nullptr && !head->is_null()) {
     if (!out.question) fail("question", "is missing: a head is for one question");
-    out.head = head_from(*head, "head", *out.question);
+    out.head = head_from(*head, "head", *out.question, made_of);
   }
   const Json& calibrations = reader.list("calibrations");
   for (std::size_t i = 0; i < calibrations.size(); i++)
@@ -355,9 +334,7 @@ Lesson lesson_from(const Json& json) {
   return out;
 }
 
-}  // namespace
-
-std::string lesson_text(const Lesson& lesson) {
+Json lesson_json(const Lesson& lesson) {
   Json calibrations = Json::array();
   for (const Calibration& calibration : lesson.calibrations) calibrations.push_back(calibration_json(calibration));
   Json thresholds = Json::array();
@@ -366,7 +343,7 @@ std::string lesson_text(const Lesson& lesson) {
   for (const auto& [option, count] : lesson.labels_by_option) by_option[option] = count;
   Json json = {{"format", kFormat},
                {"name", lesson.name},
-               {"version", lesson.version},
+               {"version", static_cast<std::size_t>(lesson.version)},
                {"created", lesson.created},
                {"note", lesson.note},
                {"model", {{"id", lesson.model_id}, {"sha256", lesson.model_sha256}}},
@@ -381,20 +358,43 @@ std::string lesson_text(const Lesson& lesson) {
                {"question", lesson.question ? question_json(*lesson.question) : Json()},
                {"head", lesson.head ? head_json(*lesson.head) : Json()}};
   if (lesson.growth)
-    json["growth"] = {{"calibrated_at_version", lesson.growth->calibrated_at_version},
+    json["growth"] = {{"calibrated_at_version", static_cast<std::size_t>(lesson.growth->calibrated_at_version)},
                       {"labels", lesson.growth->labels}};
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json;
+}
+
+// What `work` gives; a fault as an error, and `otherwise` for what the JSON library refuses.
+template <typename Work>
+auto without_faults(const char* otherwise, const Work& work) -> Result<decltype(work())> {
+  try {
+    return work();
+  } catch (const Fault& fault) {
+    return invalid_argument(fault.field, "The lesson's \"" + fault.field + "\" " + fault.message + ".");
+  } catch (const std::exception&) {
+    return invalid_argument("lesson", otherwise);
+  }
+}
+
+}  // namespace
+
+std::string lesson_text(const Lesson& lesson) {
+  return lesson_json(lesson).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Result<LessonFile> lesson_file(const Lesson& lesson) {
+  return without_faults("The lesson has a text that is not valid UTF-8.", [&] {
+    const Json json = lesson_json(lesson);
+    LessonFile out{.text = {}, .lesson = lesson_from(json, lesson.head ? &*lesson.head : nullptr)};
+    out.text = json.dump(1) + "\n";
+    if (out.text.size() > kTextBytesMax) fail("head", "is too large for a file of at most 256 MiB");
+    return out;
+  });
 }
 
 Result<Lesson> lesson_from_text(const std::string& text) {
   if (text.size() > kTextBytesMax) return invalid_argument("lesson", "A lesson's file has at most 256 MiB.");
-  try {
-    return lesson_from(Json::parse(text));
-  } catch (const Fault& fault) {
-    return invalid_argument(fault.field, "The lesson's \"" + fault.field + "\" " + fault.message + ".");
-  } catch (const std::exception&) {
-    return invalid_argument("lesson", "The lesson's file is no JSON: it is damaged, or no lesson.");
-  }
+  return without_faults("The lesson's file is no JSON: it is damaged, or no lesson.",
+                        [&] { return lesson_from(Json::parse(text)); });
 }
 
 }  // namespace assay

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "assay/lesson.h"
+#include "service/lesson_file.h"
 #include "service/testing/lessons.h"
 
 namespace assay::service {
@@ -32,6 +32,50 @@ TEST(LessonFile, ReadsWhatItWrote) {
   EXPECT_EQ(again->head->bias, lesson.head->bias);
   EXPECT_FALSE(again->thresholds[0].value.has_value());
   EXPECT_EQ(again->question->options, lesson.question->options);
+}
+
+// What is written is not read again, so it must come to the same.
+TEST(LessonFile, IsWhatReadingItGives) {
+  Lesson lesson = testing::small_lesson();
+  lesson.head->weights = {0.1F, -1e-30F, 3, 0, -1, 0, std::nextafter(0.1F, 1.0F), 0};
+  lesson.head->lambda = 0.1;
+  lesson.head->sharpness = 1.0 / 3;
+  lesson.growth = Growth{.calibrated_at_version = 3, .labels = 49};
+  lesson.version = 4;
+  for (const bool has_head : {true, false}) {
+    if (!has_head) lesson.head.reset();
+    const Result<LessonFile> file = lesson_file(lesson);
+    ASSERT_TRUE(file.ok()) << file.error().message;
+    EXPECT_EQ(file->text, lesson_text(lesson));
+    const Result<Lesson> again = lesson_from_text(file->text);
+    ASSERT_TRUE(again.ok()) << again.error().message;
+    EXPECT_EQ(lesson_text(*again), lesson_text(file->lesson));
+    if (!has_head) continue;
+    EXPECT_EQ(again->head->weights, file->lesson.head->weights);
+  }
+}
+
+TEST(LessonFile, IsNotMadeOfWhatCouldNotBeReadAgain) {
+  const auto refused = [](auto change) {
+    Lesson lesson = testing::small_lesson();
+    change(lesson);
+    const Result<LessonFile> file = lesson_file(lesson);
+    const Result<Lesson> read = lesson_from_text(lesson_text(lesson));
+    EXPECT_EQ(read.ok() ? "" : read.error().field, file.ok() ? "" : file.error().field);
+    return file.ok() ? "" : file.error().field;
+  };
+  EXPECT_EQ(refused([](Lesson&) {}), "");
+  EXPECT_EQ(refused([](Lesson& l) { l.head->weights[1] = std::nanf(""); }), "head.weights.f32");
+  EXPECT_EQ(refused([](Lesson& l) { l.head->bias.pop_back(); }), "head.bias.f32");
+  EXPECT_EQ(refused([](Lesson& l) { l.accuracy = std::nan(""); }), "accuracy");
+  EXPECT_EQ(refused([](Lesson& l) { l.version = -1; }), "version");
+  EXPECT_EQ(refused([](Lesson& l) { l.name = "No!"; }), "name");
+}
+
+TEST(LessonFile, ATextThatIsNoUtf8IsNoLesson) {
+  Lesson lesson = testing::small_lesson();
+  lesson.note = "\xff";
+  EXPECT_EQ(lesson_file(lesson).error().field, "lesson");
 }
 
 TEST(LessonFile, NamesTheMemberThatIsWrong) {

@@ -54,14 +54,19 @@ void LessonOffice::drain(double grace_ms) {
   if (store_) store_->close();
 }
 
+// As the folder has it now, whoever wrote there.
 Result<LessonVersions> LessonOffice::find(const std::string& name) const {
+  book_->look();
   const std::shared_ptr<const LessonShelf> shelf = book_->shelf();
   const auto found = shelf->lessons.find(name);
   if (found == shelf->lessons.end()) return Error{ErrorCode::kNotFound, "There is no lesson \"" + name + "\".", "name"};
   return found->second;
 }
 
-Value LessonOffice::list() const { return shelf_view(*book_->shelf()); }
+Value LessonOffice::list() const {
+  book_->look();
+  return shelf_view(*book_->shelf());
+}
 
 Result<std::string> LessonOffice::export_lesson(const std::string& name, std::optional<std::int32_t> version) const {
   const Result<LessonVersions> lesson = find(name);

@@ -39,6 +39,29 @@ TEST(LessonWatch, GoesOnWhereItWas) {
   EXPECT_EQ(second.numbers(lesson), whole.numbers(lesson));
 }
 
+TEST(LessonWatch, ConfidenceBelowTheLabelledRowsIsDrift) {
+  const ShelvedLesson lesson = shelved();  // 0.8 on average
+  LessonWatch watch(0.01);
+  LessonWatch as_before(0.01);
+  for (int i = 0; i < 300; i++) {
+    watch.count(lesson, answer_with(0.55, Action::kAct));
+    as_before.count(lesson, answer_with(i % 2 == 0 ? 0.75 : 0.85, Action::kAct));
+  }
+  EXPECT_TRUE(watch.drift(lesson).alarm());
+  EXPECT_FALSE(as_before.drift(lesson).alarm());
+}
+
+TEST(LessonWatch, ActingLessOftenThanTheThresholdsCoverageIsDrift) {
+  const ShelvedLesson lesson = shelved();  // its threshold covers all
+  LessonWatch watch(0.01);
+  for (int i = 0; i < 300; i++) watch.count(lesson, answer_with(0.8, i % 2 == 0 ? Action::kAct : Action::kEscalate));
+  const WatchDrift drift = watch.drift(lesson);
+  EXPECT_TRUE(drift.alarm());
+  ASSERT_TRUE(drift.confidence && drift.action);
+  EXPECT_FALSE(drift.confidence->alarm);
+  EXPECT_TRUE(drift.action->alarm);
+}
+
 TEST(LessonWatch, WhatIsNoSuchNumbersBeginsAnew) {
   const ShelvedLesson lesson = shelved();
   LessonWatch watch(0.01);

@@ -19,6 +19,7 @@
 #include "teach/cross_validate.h"
 #include "teach/folds.h"
 #include "teach/learning_curve.h"
+#include "teach/lift.h"
 #include "teach/prior_choice.h"
 
 namespace assay {
@@ -202,6 +203,24 @@ Result<std::vector<Outcome>> calibrate_head(const teach::HeadChoice& choice, con
   return std::move(fitted->after);
 }
 
+// Rows left out had one label less. Raises the calibrations by what that label is worth, and gives the answers as they
+// are expected of new rows: thresholds and the confidence that drift is measured by are of those.
+std::vector<Outcome> raise_calibrations(const std::vector<Outcome>& left_out, LearnReport& report) {
+  const auto& labels = report.lesson.labels_by_option;
+  std::vector<std::size_t> rows;  // with the option's own words
+  for (const Outcome& outcome : left_out) rows.push_back(labels[outcome.expected].second + 1);
+  const teach::Lift lift = teach::lift_of(left_out, rows);
+  for (Calibration& calibration : report.lesson.calibrations) teach::raise(calibration, lift.shift);
+  std::vector<Outcome> expected;
+  for (const Outcome& outcome : left_out) expected.push_back(teach::raised(outcome, lift.shift));
+  constexpr double kToldFrom = 0.02;
+  if (lift.accuracy - lift.accuracy_left_out >= kToldFrom)
+    report.notes.push_back("a row left out leaves its option with few labels: of new rows about " +
+                           std::to_string(std::lround(100 * lift.accuracy)) +
+                           " % are expected to be right, and probabilities say so");
+  return expected;
+}
+
 void tell_tried(const teach::HeadChoice& choice, const std::vector<std::string>& cues, const TeachOptions& options,
                 TeachReport& report) {
   for (const teach::TriedHead& trial : choice.tried) {
@@ -332,8 +351,9 @@ Result<TeachReport> learn_lesson(Decider& decider, const Question& question, con
   out.lesson.question = service::lesson_question(question);
   service::count_labels(checked->rows, question, out.lesson);
   out.lesson.accuracy = accuracy(*after);
-  out.lesson.mean_confidence = service::mean_confidence(*after);
-  if (Status found = service::add_thresholds(*after, &question, learn, out); !found.ok()) return found.error();
+  const std::vector<Outcome> expected = raise_calibrations(*after, out);
+  out.lesson.mean_confidence = service::mean_confidence(expected);
+  if (Status found = service::add_thresholds(expected, &question, learn, out); !found.ok()) return found.error();
   out.lesson.head = std::move(choice->head);
   tell_tried(*choice, cues, options, report);
   choice->head = *out.lesson.head;

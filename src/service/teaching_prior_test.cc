@@ -1,4 +1,4 @@
-// The zero-shot readout's part in a taught head.
+// The zero-shot readout's part in a taught head, and what is told of more labels.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -59,9 +59,10 @@ class MarkedDecider final : public Decider {
   std::atomic<int> asked_ = 0;
 };
 
-TeachReport taught(MarkedDecider& decider, std::size_t zero_shot_rows) {
+TeachReport taught(MarkedDecider& decider, std::size_t zero_shot_rows, bool learning_curve = false,
+                   std::size_t count = 150) {
   std::vector<LabelledQuestion> rows;
-  for (std::size_t i = 0; i < 150; i++)
+  for (std::size_t i = 0; i < count; i++)
     rows.push_back({.state = Value(kQuestion.options[i % 3].id + " " + std::to_string(i)),
                     .question = kQuestion,
                     .expected = i % 3,
@@ -69,7 +70,7 @@ TeachReport taught(MarkedDecider& decider, std::size_t zero_shot_rows) {
   TeachOptions options{.learn = {.name = "t", .created = "2026-11-30T12:00:00Z"},
                        .cues = {"{state}"},
                        .zero_shot_rows = zero_shot_rows,
-                       .learning_curve = false};
+                       .learning_curve = learning_curve};
   Result<TeachReport> report = learn_lesson(decider, kQuestion, rows, options);
   EXPECT_TRUE(report.ok()) << report.error().message;
   return report.ok() ? std::move(*report) : TeachReport{};
@@ -102,6 +103,40 @@ TEST(TeachingPrior, IsLeftOutWhereItTellsNothing) {
   // What chance makes of the calibration error is that of the rows that are shown.
   EXPECT_EQ(report.learn.after.size(), 60U);
   EXPECT_GT(report.learn.floor.mean, 0);
+}
+
+TEST(TeachingCurve, SaysWhatFewerLabelsWereWorthAndWhatMoreWouldBring) {
+  MarkedDecider decider(1.5, 0);
+  const TeachReport report = taught(decider, 0, true);
+  std::vector<double> labels;
+  for (const CurvePoint& point : report.curve) labels.push_back(point.labels_by_option);
+  EXPECT_EQ(labels, (std::vector<double>{1, 2, 3, 5, 10, 20, 30, 50}));
+  EXPECT_LT(report.curve.front().accuracy, report.curve.back().accuracy);
+  EXPECT_DOUBLE_EQ(report.curve.back().accuracy, report.learn.lesson.accuracy);
+  ASSERT_TRUE(report.accuracy_with_50_more.has_value());
+  EXPECT_GE(*report.accuracy_with_50_more, *report.accuracy_with_50_more_low);
+  EXPECT_LE(*report.accuracy_with_50_more, *report.accuracy_with_50_more_high);
+  EXPECT_GT(*report.accuracy_with_50_more_low, 0.5);
+  MarkedDecider alone(1.5, 0);
+  EXPECT_TRUE(taught(alone, 0).curve.empty());
+}
+
+TEST(TeachingLift, ProbabilitiesAreOfTheHeadThatHasAllLabels) {
+  MarkedDecider decider(0.7, 0);
+  const TeachReport few = taught(decider, 15, false, 15);
+  const auto mean_left_out = [](const TeachReport& report) {
+    double sum = 0;
+    for (const Outcome& outcome : report.learn.after) sum += outcome.probabilities[outcome.predicted];
+    return sum / static_cast<double>(report.learn.after.size());
+  };
+  ASSERT_EQ(few.learn.after.size(), 15U);
+  EXPECT_LT(few.learn.lesson.accuracy, 0.8);
+  EXPECT_GT(few.learn.lesson.mean_confidence, mean_left_out(few) + 0.01);
+  ASSERT_FALSE(few.learn.notes.empty());
+  EXPECT_NE(few.learn.notes[0].find("of new rows about"), std::string::npos) << few.learn.notes[0];
+  const TeachReport many = taught(decider, 150);
+  EXPECT_NEAR(many.learn.lesson.mean_confidence, mean_left_out(many), 0.01);
+  EXPECT_TRUE(many.learn.notes.empty());
 }
 
 }  // namespace

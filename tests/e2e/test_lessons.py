@@ -73,6 +73,7 @@ class FromFiles(Folder):
                                 "--zero-shot-rows", "6", "--json"))
         self.assertGreater(told["accuracy"], 0.7)
         self.assertEqual(told["labels"], 24)
+        self.assertEqual([point["labels_by_option"] for point in told["curve"]], [1, 2, 3, 5, 8])
         answer = json.loads(assay("decide", "-m", self.model, "--lessons", self.lessons, "--json", "-q", QUESTION,
                                   *[f"--option={option}" for option in STATES], "--state",
                                   "Give me back the money I paid."))
