@@ -8,8 +8,6 @@
 namespace assay {
 
 std::string sha256_hex(std::string_view bytes);
-// The same without the processor's own instructions for it.
-std::string sha256_hex_portable(std::string_view bytes);
 // Of a whole file, read through a mapping. Empty when the file cannot be read.
 std::string sha256_hex_of_file(const std::string& path);
 
