@@ -68,6 +68,7 @@ TEST(SurelyTooLong, SaysSoBeforeAnythingIsTokenised) {
   EXPECT_FALSE(surely_too_long(request, Readout::kText, 0, encoder));  // no limit is known
   request.state = Value(std::string(5000, ' ') + "s");                 // a template may trim it
   EXPECT_FALSE(refused(request));
+  request.state = Value("s");
   request.questions[1].options[1].description = words(300);
   EXPECT_EQ(refused(request)->field, "questions[1].options[1].description");
   request.questions[0].scored = false;  // its cues have the state alone
