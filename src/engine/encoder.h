@@ -68,6 +68,8 @@ class Encoder {
   virtual TokenId end_of_answer() const = 0;
   // The bytes of a token.
   virtual std::string piece(TokenId token) const = 0;
+  // No text of so many bytes, without white space at its ends, has fewer tokens than this; 0 where nothing can be said.
+  virtual std::size_t tokens_min(std::size_t bytes) const = 0;
   // The first special token that the text spells, as text; for SpecialTokens::kReject.
   virtual std::optional<std::string> find_special(std::string_view text) const = 0;
 };

@@ -82,6 +82,7 @@ Result<std::unique_ptr<LlamaEncoder>> LlamaEncoder::open(const llama_vocab* voca
   }
   if (Status status = encoder->check_tokens(); !status.ok()) return status.error();
   encoder->find_answer_ends();
+  encoder->find_longest_piece();
   return encoder;
 }
 
@@ -345,6 +346,19 @@ Tokens LlamaEncoder::tokenize_plain(std::string_view text, bool parse_special) c
   ASSAY_ASSERT(count >= 0);
   tokens.resize(static_cast<std::size_t>(count));
   return tokens;
+}
+
+// Only where every byte of a text comes out in some token: other kinds leave white space out, or have one token for a
+// word that they do not know.
+void LlamaEncoder::find_longest_piece() {
+  const enum llama_vocab_type type = llama_vocab_type(vocabulary_);
+  if (type != LLAMA_VOCAB_TYPE_BPE && type != LLAMA_VOCAB_TYPE_SPM) return;
+  for (TokenId id = 0; id < llama_vocab_n_tokens(vocabulary_); id++)
+    piece_bytes_max_ = std::max(piece_bytes_max_, piece(id).size());
+}
+
+std::size_t LlamaEncoder::tokens_min(std::size_t bytes) const {
+  return piece_bytes_max_ == 0 ? 0 : (bytes + piece_bytes_max_ - 1) / piece_bytes_max_;
 }
 
 std::string LlamaEncoder::piece(TokenId token) const {

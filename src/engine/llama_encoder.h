@@ -37,6 +37,7 @@ class LlamaEncoder final : public Encoder {
   bool has_chat_template() const override { return template_ != nullptr; }
   TokenId end_of_answer() const override { return end_of_answer_; }
   std::string piece(TokenId token) const override;
+  std::size_t tokens_min(std::size_t bytes) const override;
   std::optional<std::string> find_special(std::string_view text) const override;
 
   const TemplateFacts& facts() const { return facts_; }
@@ -51,6 +52,7 @@ class LlamaEncoder final : public Encoder {
   void check_begin_of_text(const RenderedChat& chat);
   void check_round_trip();
   void find_answer_ends();
+  void find_longest_piece();
 
   Result<RenderedChat> render(const PromptText& prompt) const;
   // The template may trim a turn; anything else done to content would make the marks worthless.
@@ -70,8 +72,9 @@ class LlamaEncoder final : public Encoder {
   std::unique_ptr<LlamaTemplate> template_;
   TemplateFacts facts_;
   TokenId end_of_answer_ = 0;
-  std::string answer_lead_;   // what stands between the last control token (or content) and an answer
-  std::string answer_space_;  // " " for base models: the space inside an answer
+  std::size_t piece_bytes_max_ = 0;  // of any token; 0: a token may stand for a text of any length
+  std::string answer_lead_;          // what stands between the last control token (or content) and an answer
+  std::string answer_space_;         // " " for base models: the space inside an answer
 };
 
 }  // namespace assay::engine

@@ -60,6 +60,8 @@ TEST(NoRouteText, IsShortAndWhole) {
   routes.push_back({.path = "/v1/embeddings", .method = "POST", .kind = RouteKind::kForeign});
   EXPECT_EQ(no_route_text("/v1/embedings", routes), "no route /v1/embedings; did you mean POST /v1/embeddings?");
   EXPECT_EQ(no_route_text("/v1/embedings").find("did you mean"), std::string::npos);
+  routes.push_back({.path = "/models", .method = "GET", .kind = RouteKind::kForeign});
+  EXPECT_EQ(no_route_text("/model", routes), "no route /model; did you mean GET /v1/models?");
   // The cut falls inside a character, which then goes as a whole.
   const std::string text = no_route_text("/" + std::string(198, 'x') + "\xC3\xA9");
   EXPECT_EQ(text.find('\xC3'), std::string::npos);

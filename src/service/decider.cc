@@ -79,6 +79,8 @@ Result<std::vector<QuestionPlan>> LocalDecider::plan_questions(const DecisionReq
     return invalid_argument("readout", "Lessons answer by themselves; readouts are letters and text.");
   if (readout == Readout::kHead)
     return invalid_argument("readout", "This model has no decision head; readouts are letters and text.");
+  if (std::optional<Error> error = surely_too_long(request, readout, report_.context_tokens, *encoder_))
+    return std::move(*error);
   std::vector<QuestionPlan> plans;
   for (std::size_t i = 0; i < request.questions.size(); i++) {
     Result<QuestionPlan> plan =

@@ -2,7 +2,9 @@
 // prompt, and their tokens are not told apart there.
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "decision/prompt.h"
 #include "service/question_plan.h"
@@ -41,7 +43,35 @@ std::string longest_of(const Value& state, const Question& question, Readout rea
   return field;
 }
 
+// A template may trim a turn.
+std::size_t bytes_between_spaces(std::string_view text) {
+  constexpr std::string_view kSpaces = " \t\r\n\f\v";
+  const std::size_t begin = text.find_first_not_of(kSpaces);
+  return begin == std::string_view::npos ? 0 : text.find_last_not_of(kSpaces) + 1 - begin;
+}
+
 }  // namespace
+
+std::optional<Error> surely_too_long(const DecisionRequest& request, Readout readout, std::int32_t context_tokens,
+                                     const engine::Encoder& encoder) {
+  if (context_tokens <= 0) return std::nullopt;
+  const std::size_t state_bytes = bytes_between_spaces(to_display_text(request.state));
+  for (std::size_t i = 0; i < request.questions.size(); i++) {
+    const Question& question = request.questions[i];
+    std::size_t longest = 0;
+    for (const Option& option : question.options)
+      longest = std::max(longest, bytes_between_spaces(decision::option_text(question, option)));
+    const std::size_t rest = question.scored ? bytes_between_spaces(question.text) + longest : 0;
+    const std::size_t tokens = encoder.tokens_min(state_bytes + rest);
+    if (tokens <= static_cast<std::size_t>(context_tokens)) continue;
+    const std::string part = question.scored ? longest_of(request.state, question, readout) : "state";
+    return Error{ErrorCode::kTooLong,
+                 "The prompt has at least " + std::to_string(tokens) + " tokens; the context window's limit is " +
+                     std::to_string(context_tokens) + " (context_tokens).",
+                 part == "state" ? part : "questions[" + std::to_string(i) + "]" + part};
+  }
+  return std::nullopt;
+}
 
 Error at_longest_part(const DecisionRequest& request, const std::vector<QuestionPlan>& plans, Error error) {
   if (error.code != ErrorCode::kTooLong || error.field != "state" || plans.empty()) return error;

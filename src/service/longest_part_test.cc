@@ -51,6 +51,42 @@ TEST(LongestPart, IsOneOption) {
   EXPECT_EQ(place_of(request, Readout::kText), "questions[0].options[1]");
 }
 
+// A byte is a token here, a pair of capital letters too: nothing is said to have more tokens than it has.
+TEST(SurelyTooLong, SaysSoBeforeAnythingIsTokenised) {
+  const engine::testing::FakeEncoder encoder;
+  const auto refused = [&](const DecisionRequest& request) {
+    return surely_too_long(request, Readout::kText, 100, encoder);
+  };
+  DecisionRequest request = short_request();
+  request.state = Value(words(150));
+  EXPECT_FALSE(refused(request));
+  request.state = Value("  " + words(201) + std::string(5000, '\n'));
+  ASSERT_TRUE(refused(request));
+  EXPECT_EQ(refused(request)->code, ErrorCode::kTooLong);
+  EXPECT_EQ(refused(request)->field, "state");
+  EXPECT_NE(refused(request)->message.find("at least 103 tokens"), std::string::npos) << refused(request)->message;
+  EXPECT_FALSE(surely_too_long(request, Readout::kText, 0, encoder));  // no limit is known
+  request.state = Value(std::string(5000, ' ') + "s");                 // a template may trim it
+  EXPECT_FALSE(refused(request));
+  request.state = Value("s");
+  request.questions[1].options[1].description = words(300);
+  EXPECT_EQ(refused(request)->field, "questions[1].options[1].description");
+  request.questions[0].scored = false;  // its cues have the state alone
+  request.questions[0].text = words(300);
+  request.questions[1].options[1].description = "words";
+  EXPECT_FALSE(refused(request));
+}
+
+TEST(SurelyTooLong, IsAskedByTheDecider) {
+  Fixture fixture;
+  fixture.decider->mutable_report().context_tokens = 4000;
+  DecisionRequest request = short_request();
+  request.state = Value(words(9000));
+  const Result<DecisionReply> reply = fixture.decider->decide(request);
+  ASSERT_FALSE(reply.ok());
+  EXPECT_NE(reply.error().message.find("at least"), std::string::npos);
+}
+
 TEST(LongestPart, IsAllOptionsWhereLettersListThem) {
   DecisionRequest request = short_request();
   request.questions[0].options.clear();

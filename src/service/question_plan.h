@@ -2,6 +2,7 @@
 // One question on its way: its prompt and tokens, where its numbers stand in a job, and its answer out of them.
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -72,6 +73,10 @@ Priors priors_of(const std::vector<PriorJob>& jobs, const std::vector<engine::Jo
 Result<Answer> answer_question(const Question& question, const QuestionPlan& plan, const engine::JobResult& result,
                                const Priors* priors, bool explain, const engine::Encoder& encoder);
 
+// A request that cannot fit however few tokens its texts have, before any of them is tokenised: tokenising takes a
+// hundred times a text's bytes. Nothing where it may fit.
+std::optional<Error> surely_too_long(const DecisionRequest& request, Readout readout, std::int32_t context_tokens,
+                                     const engine::Encoder& encoder);
 // `error` of a request that is too long, with the field of its longest part in place of "state": the state, or of the
 // question with the longest prompt its text, an option, or with letters all of its options. Any other error as it is.
 Error at_longest_part(const DecisionRequest& request, const std::vector<QuestionPlan>& plans, Error error);

@@ -30,6 +30,22 @@ class Limits(unittest.TestCase):
         self.assertIn(str(limit), reply.json()["error"])
         self.assertLess(harness.time.monotonic() - began, 10)
 
+    def test_case_53_what_cannot_fit_is_not_even_tokenised(self):
+        server = harness.shared("default")
+
+        def peak_bytes():
+            with open(f"/proc/{server.process.pid}/status", encoding="utf-8") as file:
+                return int(re.search(r"VmHWM:\s+(\d+) kB", file.read()).group(1)) << 10
+
+        before = peak_bytes()
+        began = harness.time.monotonic()
+        for readout in ("letters", "text"):
+            told = server.post(harness.body(LETTERS, readout, state="a" * 20_000_000)).json()
+            self.assertEqual((told["code"], told["field"]), ("too_long", "decision.state"), told)
+            self.assertRegex(told["error"], r"at least \d+ tokens; the context window's limit is 8192 ")
+        self.assertLess(harness.time.monotonic() - began, 8)
+        self.assertLess(peak_bytes() - before, 300 << 20)
+
     def test_case_55_a_long_state_is_read_from_its_beginning(self):
         server = harness.shared("default")
         state = "ANANAS-7734 is the code of this file. " + "The weather was mild and nothing happened. " * 60

@@ -37,6 +37,8 @@ class FakeEncoder final : public Encoder {
   FakeEncoder() = default;
   explicit FakeEncoder(FakeEncoderOptions options) : options_(options) {}
 
+  std::size_t tokens_min(std::size_t bytes) const override { return (bytes + 1) / 2; }
+
   Result<EncodedPrompt> encode_prompt(const PromptText& prompt) const override {
     EncodedPrompt encoded;
     if (!options_.has_template || prompt.plain) {
