@@ -132,7 +132,7 @@ void run_draws(Decider& decider, const Task& task, std::size_t seeds, const std:
                    {"asked", asked.size()},
                    {"accuracy", accuracy(outcomes)},
                    {"ece", expected_calibration_error(outcomes)},
-                   {"ece_out_of_fold", expected_calibration_error(report->learn.after)},
+                   {"ece_out_of_fold", report->learn.lesson.calibrations.front().ece_after},
                    {"cross_validated", report->learn.lesson.accuracy},
                    {"words_accuracy", report->words_accuracy},
                    {"search_and_fit_seconds", report->learn.fitting_seconds},

@@ -11,6 +11,7 @@
 namespace assay::teach {
 namespace {
 
+constexpr std::size_t kRowsFew = 4;
 constexpr double kShiftMax = 20;
 constexpr int kHalvings = 60;
 
@@ -33,7 +34,8 @@ Lift lift_of(std::span<const Outcome> left_out, std::span<const std::size_t> row
   double wrong = 0;
   for (std::size_t i = 0; i < left_out.size(); i++) {
     if (left_out[i].predicted == left_out[i].expected) continue;
-    wrong += std::sqrt(1 - 1 / static_cast<double>(rows_of_expected[i]));
+    const std::size_t rows = rows_of_expected[i];
+    wrong += rows > kRowsFew ? 1 : std::sqrt(1 - 1 / static_cast<double>(rows));
   }
   Lift out{.accuracy_left_out = accuracy(left_out), .accuracy = 1 - wrong / static_cast<double>(left_out.size())};
   if (!(out.accuracy > out.accuracy_left_out)) return out;

@@ -17,7 +17,8 @@ struct Lift {
 };
 
 // With n rows to an option the share of wrong answers falls about as n^-1/2, the rate at which means of n rows get
-// better. So a left-out row that was answered wrongly with n - 1 rows counts sqrt((n - 1) / n) of a wrong answer. The
+// better. So a left-out row that was answered wrongly with n - 1 rows counts sqrt((n - 1) / n) of a wrong answer. With
+// n above 4 it counts whole: what it lacks is then no more than what choosing among heads by these rows flatters. The
 // shift takes the same part from what the mean confidence leaves to 1. `rows_of_expected`: n of each outcome's right
 // option, the row itself included. REQUIRES: one for each outcome, at least 1; probabilities that sum to 1.
 Lift lift_of(std::span<const Outcome> left_out, std::span<const std::size_t> rows_of_expected);
