@@ -32,7 +32,7 @@ THIRD_PARTIES = {
     "cpp-httplib": (r"cpp-httplib/.*", (r"src/server/http/http_(server|protocol)\.cc",)),
     "zlib or zstd": (r"(zlib|zstd)\.h", (r"src/server/http/(body_encoding|event_stream)(_test)?\.cc",
                                          r"src/cli/gzip_file\.cc")),
-    "OpenSSL": (r"openssl/.*", (r"src/server/http/tls\.cc",)),
+    "OpenSSL": (r"openssl/.*", (r"src/server/http/tls\.cc", r"src/base/sha256\.cc")),
     # Classes of llama.cpp's own source folder, for the one file that wraps its memory.
     "llama.cpp's memory": (r"llama-(context|io|kv-cache|kv-cache-iswa|memory-[a-z-]+)\.h",
                            (r"src/engine/llama_placement\.cc",)),
