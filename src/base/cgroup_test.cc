@@ -14,9 +14,11 @@ namespace fs = std::filesystem;
 
 // A tree of groups as the kernel shows it.
 class Cgroup : public ::testing::Test {
+ public:
+  ~Cgroup() override { fs::remove_all(folder_); }
+
  protected:
   Cgroup() : folder_(fs::temp_directory_path() / ("assay-cgroup-" + std::to_string(getpid()))) {}
-  ~Cgroup() override { fs::remove_all(folder_); }
 
   void write(const std::string& path, const std::string& text) {
     fs::create_directories((folder_ / path).parent_path());

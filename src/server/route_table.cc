@@ -110,7 +110,7 @@ std::string nearest_path(std::string_view path, const std::vector<Route>& routes
     nearest = route.path;
   }
   // Where a chat server's route has a twin of ours, ours is meant: "/models" and "/v1/models".
-  const std::string twin = "/v1" + nearest;
+  std::string twin = "/v1" + nearest;
   if (!nearest.empty() && find_route(nearest) == nullptr && find_route(twin) != nullptr) return twin;
   if (!nearest.empty()) return nearest;
   // What other servers call the same things, and what stands behind another prefix.
