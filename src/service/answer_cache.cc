@@ -53,7 +53,8 @@ std::size_t bytes_of(const Answer& answer) {
                       bytes_of(answer.prompt_version) + bytes_of(answer.prompt_sha256);
   bytes += (answer.label_tokens.size() + answer.prompt_token_ids.size()) * sizeof(std::int32_t);
   bytes += answer.hidden_state.size() * sizeof(float);
-  for (const std::vector<float>& state : answer.cue_states) bytes += sizeof(std::vector<float>) + state.size() * sizeof(float);
+  for (const std::vector<float>& state : answer.cue_states)
+    bytes += sizeof(std::vector<float>) + state.size() * sizeof(float);
   for (const OptionAnswer& option : answer.options) bytes += bytes_of(option);
   return bytes;
 }
