@@ -33,8 +33,9 @@ static inline int assay_cores(void) {
   int known = __atomic_load_n(&cores, __ATOMIC_RELAXED);
   if (known == 0) {
     unsigned long mask[128] = {0};  // 8,192 cores
+    const long word_bytes = sizeof mask[0];
     const long bytes = syscall(SYS_sched_getaffinity, 0, sizeof mask, mask);
-    for (long word = 0; word < bytes / (long)sizeof mask[0]; ++word) known += __builtin_popcountl(mask[word]);
+    for (long word = 0; word < bytes / word_bytes; ++word) known += __builtin_popcountl(mask[word]);
     if (known == 0) known = 1;
     __atomic_store_n(&cores, known, __ATOMIC_RELAXED);
   }
@@ -57,8 +58,8 @@ static inline void assay_team_barrier(int* arrived, unsigned* round, int threads
     assay_cpu_relax();
   }
   for (;;) {
-    unsigned seen = mine;  // to mine | 1, unless it is that or has moved on
-    __atomic_compare_exchange_n(round, &seen, mine | 1U, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+    // To mine | 1, unless it is that or has moved on.
+    const unsigned seen = __sync_val_compare_and_swap(round, mine, mine | 1U);
     if ((seen & ~1U) != mine) return;
     syscall(SYS_futex, round, FUTEX_WAIT_PRIVATE, mine | 1U, 0, 0, 0);
     if ((__atomic_load_n(round, __ATOMIC_ACQUIRE) & ~1U) != mine) return;
