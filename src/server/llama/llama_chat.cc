@@ -17,8 +17,10 @@
 #include <server-tools.h>
 
 #include <atomic>
+#include <chrono>
 #include <clocale>
 #include <exception>
+#include <future>
 #include <limits>
 #include <thread>
 #include <utility>
@@ -36,6 +38,7 @@ namespace {
 constexpr int kQuiet = -1;  // of llama.cpp's log
 constexpr int kSlots = 4;   // as llama-server has where --parallel is not given
 constexpr int kNotSaid = std::numeric_limits<int>::min();
+constexpr std::chrono::milliseconds kSayAgain{5};
 
 // False for what is answered without the model.
 bool may_wake(const ChatRoute& route) {
@@ -65,6 +68,7 @@ struct LlamaChat::Parts {
   bool has_words_for_log = false;
   std::atomic<bool> loaded{false};
   std::thread loop;
+  std::future<void> loop_ended;
 
   void settle();
   Status check_memory(const LlamaLoad& load);
@@ -254,7 +258,12 @@ Status LlamaChat::load(const LlamaLoad& load, ComputeGate& gate) {
 llama_model* LlamaChat::model() const { return parts_->model(); }
 
 void LlamaChat::start() {
-  parts_->loop = std::thread([this] { parts_->context.start_loop(); });
+  std::promise<void> ended;
+  parts_->loop_ended = ended.get_future();
+  parts_->loop = std::thread([this, ended = std::move(ended)]() mutable {
+    parts_->context.start_loop();
+    ended.set_value();
+  });
 }
 
 Status LlamaChat::warm_up() {
@@ -278,8 +287,13 @@ void LlamaChat::stop(double grace_ms) {
   parts_->mounted.calls().close(grace_ms, [this] { parts_->mcp.shutdown(); });
   if (!parts_->loaded.exchange(false)) return;
   server_stream_session_manager_stop();
-  parts_->context.terminate();
-  if (parts_->loop.joinable()) parts_->loop.join();
+  if (parts_->loop.joinable()) {
+    // Said until it is heard: a loop that only begins now forgets what was said before.
+    do {
+      parts_->context.terminate();
+    } while (parts_->loop_ended.wait_for(kSayAgain) != std::future_status::ready);
+    parts_->loop.join();
+  }
   parts_->mcp.shutdown();
 }
 
