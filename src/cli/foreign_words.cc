@@ -62,7 +62,7 @@ std::string foreign_help(const CommandSpec& command) {
     std::string line = "  ";
     for (const std::string& name : flag.names) line += (line.size() > 2 ? "," : "") + name;
     if (!flag.value_name.empty()) line += " " + flag.value_name;
-    if (line.size() + 2 > kHelpColumn) line += "\n";
+    if (line.size() + 2 > kHelpColumn) line += '\n';
     const std::size_t last_line = line.rfind('\n') == std::string::npos ? line.size() : 0;
     line += std::string(kHelpColumn - last_line, ' ') + flag.help;
     if (!flag.environment.empty()) line += " (" + flag.environment + ")";

@@ -42,7 +42,7 @@ std::string thresholds_text(const Lesson& lesson) {
     } else {
       out += "no threshold keeps it: too many of the surest answers are wrong, and more rows alone would not help";
       if (threshold.horizon > 0) out += "; among more answers to come chance has a smaller part (--risk-horizon)";
-      out += "\n";
+      out += '\n';
     }
   }
   return out;

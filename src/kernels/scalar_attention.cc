@@ -33,7 +33,7 @@ float exponential(float x) {
 
 void pack_keys(const Half* keys, std::size_t stride_bytes, std::int32_t depth, float* panel) {
   for (std::int32_t cell = 0; cell < kPanelCells; cell++) {
-    const Half* const key = keys + static_cast<std::size_t>(cell) * stride_bytes / sizeof(Half);
+    const Half* const key = keys + static_cast<std::size_t>(cell) * (stride_bytes / sizeof(Half));
     for (std::int32_t d = 0; d < depth; d++) panel[d * kPanelCells + cell] = to_float(key[d]);
   }
 }
@@ -65,7 +65,7 @@ void attend_row(const AttentionBlock& block, std::int32_t row) {
     const auto units = static_cast<std::int32_t>(std::nearbyint(p * kSumScale));
     low += units & kSumLowMask;
     high += units >> kSumLowBits;
-    const Half* const value = block.values + static_cast<std::size_t>(cell) * block.value_stride / sizeof(Half);
+    const Half* const value = block.values + static_cast<std::size_t>(cell) * (block.value_stride / sizeof(Half));
     for (std::int32_t d = 0; d < block.depth; d++) out[d] = std::fma(p, to_float(value[d]), out[d]);
   }
   const float inverse = inverse_of(low, high);

@@ -12,7 +12,7 @@ void add(std::string& out, const char* name, const char* type, const char* help,
   const std::string full = std::string("llamacpp:") + name;
   out += "# HELP " + full + " " + help + "\n# TYPE " + full + " " + type + "\n" + full + " ";
   out.append(digits.data(), end.ptr);
-  out += "\n";
+  out += '\n';
 }
 
 double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }

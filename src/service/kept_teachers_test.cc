@@ -48,7 +48,7 @@ TEST(KeptTeachers, AFitIsToldByWhatItsHeadsShare) {
   EXPECT_TRUE(same_fit(head, other));
   for (const auto change : {+[](LinearHead& h) { h.lambda = 2; }, +[](LinearHead& h) { h.sharpness = 2; },
                             +[](LinearHead& h) { h.mean[1] = 2; }, +[](LinearHead& h) { h.scale[1] = 2; },
-                            +[](LinearHead& h) { h.normalised = true; }, +[](LinearHead& h) { h.cues[0] += "."; }}) {
+                            +[](LinearHead& h) { h.normalised = true; }, +[](LinearHead& h) { h.cues[0] += '.'; }}) {
     other = head;
     change(other);
     EXPECT_FALSE(same_fit(head, other));

@@ -211,7 +211,7 @@ Result<std::string> decision_line(const DecisionRecord& record) {
   Value::Array answers;
   for (const AnswerRecord& answer : record.answers) answers.push_back(answer_value(answer));
   add_member(out, "answers", to_json_text(Value(std::move(answers))));
-  out += "}";
+  out += '}';
   if (first_invalid_utf8(out)) {
     return Error{ErrorCode::kIo, "a kept decision holds text that is no UTF-8: the file is damaged", ""};
   }

@@ -44,7 +44,7 @@ class Group:
 def unnamed_names(text):
     """The names that a file declares in its unnamed namespaces, and `main` where it defines that."""
     code = source.blank(text)
-    names = {"main"} if re.search(r"^int main\(", code, re.MULTILINE) else set()
+    names = {"main"} if re.search(r"^(int main|BENCHMARK_MAIN)\(", code, re.MULTILINE) else set()
     for body in _UNNAMED.finditer(text):
         for line in code[body.start(1):body.end(1)].split("\n"):
             match = None if _NO_NAME.match(line) else _NAME.match(line)

@@ -49,7 +49,7 @@ Result<std::vector<Option>> options_of_values(const std::vector<DeclaredValue>& 
     if (option.id.size() > kIdBytesMax) {
       // Too long for an id, but not for a model, which reads it all the same.
       if (!option.description.has_value()) option.description = option.id;
-      for (option.id = "value " + std::to_string(options.size()); taken.contains(option.id);) option.id += "'";
+      for (option.id = "value " + std::to_string(options.size()); taken.contains(option.id);) option.id += '\'';
       taken.insert(option.id);
     }
     options.push_back(std::move(option));
