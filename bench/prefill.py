@@ -2,6 +2,7 @@
 
   MODEL, N tokens   plain decodes of one prompt: rates of the sides, ours over each of them
   MODEL, load       seconds until the model is there, packing in them, the same from the pack cache, memory at its height
+  MODEL, first      seconds of the load and of the first decode, of the fewest tokens: what the first request of a start waits for
   unit              what the arithmetic unit itself gives, by a product that stays in the caches, and a whole one
 
 Sizes 32, 64, 256 and 1,024. Models: default; gemma (gemma-3-270m Q4_K_M, where bench/fetch_gemma.py was run); qwen3-0.6b
@@ -74,7 +75,8 @@ def measure(model, packing, repeats, sizes, pack_cache=None):
         raise RuntimeError(f"prefill_tokens ended with {done.returncode}: {done.stderr.strip()[-300:]}")
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     rates = {line["tokens"]: [line["tokens"] / s for s in line["seconds"]] for line in lines if "tokens" in line}
-    return dict(lines[0], **lines[-1]), rates
+    first = next(line["first_seconds"] for line in lines if "tokens" in line)
+    return dict(lines[0], **lines[-1], first_seconds=lines[0]["load_seconds"] + first), rates
 
 
 def measure_ik(model, repeats, sizes):
@@ -98,9 +100,9 @@ def ratio(ours, theirs, goal=None):
 
 
 def loads_from_cache(model, sizes):
-    """Seconds of loads that find packed weights in a pack cache; a first one writes them."""
+    """Facts of loads that find packed weights in a pack cache; a first one writes them."""
     with tempfile.TemporaryDirectory(dir=os.path.dirname(PROGRAM)) as folder:
-        return [measure(model, "on", 1, sizes[:1], folder)[0]["load_seconds"] for _ in range(4)][1:]
+        return [measure(model, "on", 1, sizes[:1], folder)[0] for _ in range(4)][1:]
 
 
 def model_rows(bench, name, model, sizes):
@@ -125,15 +127,20 @@ def model_rows(bench, name, model, sizes):
         if with_ik:
             metrics["ours/ik"] = ratio(sides["ours"][size], sides["ik"][size], over_ik)
         bench.row(f"{name}, {size} tokens", metrics, flags, model)
-    bench.row(f"{name}, load", {
-        "llama.cpp": _frame.numbers([f["load_seconds"] for f in loads["off"]], "s"),
-        "ours": _frame.numbers([f["load_seconds"] for f in loads["on"]], "s"),
-        "from the cache": _frame.numbers(cached, "s"),
-        "packing": _frame.numbers([f["packing_seconds"] for f in loads["on"]], "s"),
-        "packed": _frame.numbers([loads["on"][0]["packed_bytes"] / 2**20], "MiB"),
-        "peak, llama.cpp": _frame.numbers([f["peak_mebibytes"] for f in loads["off"]], "MiB"),
-        "peak, ours": _frame.numbers([f["peak_mebibytes"] for f in loads["on"]], "MiB")}, flags, model)
+    load_rows(bench, name, model, {"llama.cpp": loads["off"], "ours": loads["on"], "from the cache": cached}, flags)
     bench.show()
+
+
+def load_rows(bench, name, model, sides, flags):
+    ours = sides["ours"]
+    bench.row(f"{name}, load", {
+        **{side: _frame.numbers([f["load_seconds"] for f in facts], "s") for side, facts in sides.items()},
+        "packing": _frame.numbers([f["packing_seconds"] for f in ours], "s"),
+        "packed": _frame.numbers([ours[0]["packed_bytes"] / 2**20], "MiB"),
+        "peak, llama.cpp": _frame.numbers([f["peak_mebibytes"] for f in sides["llama.cpp"]], "MiB"),
+        "peak, ours": _frame.numbers([f["peak_mebibytes"] for f in ours], "MiB")}, flags, model)
+    bench.row(f"{name}, first", {side: _frame.numbers([f["first_seconds"] for f in facts], "s")
+                                 for side, facts in sides.items()}, flags, model)
 
 
 def unit_rows(bench):

@@ -41,8 +41,9 @@ bool decode(llama_context* context, std::vector<llama_token>& tokens) {
 int measure(llama_context* context, std::int32_t vocabulary, int count, int repeats) {
   std::vector<llama_token> tokens;
   for (int i = 0; i < count; i++) tokens.push_back(100 + (i * 7919) % (vocabulary - 200));
+  const double first = now();
   if (!decode(context, tokens)) return 1;
-  std::printf("{\"tokens\": %d, \"seconds\": [", count);
+  std::printf("{\"tokens\": %d, \"first_seconds\": %.6f, \"seconds\": [", count, now() - first);
   for (int i = 0; i < repeats; i++) {
     const double begin = now();
     if (!decode(context, tokens)) return 1;
