@@ -65,7 +65,8 @@ struct ModelReport {
   std::string packing = "off";     // "on", "panel" or "off": whether kernels of our own compute, on packed weights
   std::string packing_unit;        // what computes with them, such as "avx512-vnni"; empty when off
   std::uint64_t packed_bytes = 0;  // of packed copies, beside the file's own weights
-  double packing_seconds = 0;      // that packing took at load, or mapping them from the pack cache
+  double packing_seconds = 0;      // of the load that went into packing, or mapping them from the pack cache
+  bool packing_behind = false;     // they are packed while the start goes on; the first decision waits
   std::string pack_cache =
       "off";                    // "read", "written", "failed" (packed in memory) or "off": ModelOptions::pack_cache_dir
   std::string pack_cache_path;  // its file; empty when off

@@ -55,9 +55,11 @@ void add_model_lines(const ModelReport& report, Lines& lines) {
 
 // How the packed weights came to be where they are.
 std::string pack_cache_text(const ModelReport& report) {
-  if (report.pack_cache == "read") return " mapped from " + report.pack_cache_path;
-  if (report.pack_cache == "written") return " packed and written to " + report.pack_cache_path;
-  return report.pack_cache == "failed" ? " packed (the pack cache cannot be used)" : " packed";
+  if (report.packing_behind) return " packed beside the start";
+  const std::string seconds = " in " + fixed(report.packing_seconds, 2) + " s";
+  if (report.pack_cache == "read") return " mapped from " + report.pack_cache_path + seconds;
+  if (report.pack_cache == "written") return " packed and written to " + report.pack_cache_path + seconds;
+  return (report.pack_cache == "failed" ? " packed (the pack cache cannot be used)" : " packed") + seconds;
 }
 
 void add_machine_lines(const ModelReport& report, const PrefillSpeed& speed, Lines& lines) {
@@ -68,8 +70,7 @@ void add_machine_lines(const ModelReport& report, const PrefillSpeed& speed, Lin
   lines.push_back({"kernels", report.packing == "off"
                                   ? "llama.cpp's"
                                   : report.packing_unit + ", packing " + report.packing + ", " +
-                                        byte_size(static_cast<double>(report.packed_bytes)) + pack_cache_text(report) +
-                                        " in " + fixed(report.packing_seconds, 2) + " s"});
+                                        byte_size(static_cast<double>(report.packed_bytes)) + pack_cache_text(report)});
   lines.push_back({"prefill", std::to_string(speed.tokens) + " tokens in " + fixed(speed.ms, 1) + " ms, " +
                                   fixed(speed.tokens_per_second(), 0) + " tokens/s"});
 }
@@ -162,6 +163,7 @@ Value inspect_value(const ModelReport& report, const PrefillSpeed& speed, const 
                     {"packing_unit", Value(report.packing_unit)},
                     {"packed_bytes", count_value(report.packed_bytes)},
                     {"packing_seconds", Value(report.packing_seconds)},
+                    {"packing_behind", Value(report.packing_behind)},
                     {"pack_cache", Value(report.pack_cache)},
                     {"pack_cache_path", report.pack_cache_path.empty() ? Value() : Value(report.pack_cache_path)},
                     {"option_head", Value(report.option_head)},

@@ -67,9 +67,14 @@ TEST_F(InspectTest, SaysWherePackedWeightsComeFrom) {
     ASSERT_EQ(run(), 0);
     EXPECT_NE(out_.str().find(text), std::string::npos) << out_.str();
   }
+  fake_.model.packing_behind = true;
+  out_.str("");
+  ASSERT_EQ(run(), 0);
+  EXPECT_NE(out_.str().find("2.0 MiB packed beside the start\n"), std::string::npos) << out_.str();
   flags_.json = true;
   out_.str("");
   ASSERT_EQ(run(), 0);
+  EXPECT_EQ(*server::parse_json(out_.str())->find("packing_behind")->boolean(), true);
   EXPECT_EQ(*server::parse_json(out_.str())->find("pack_cache")->string(), "failed");
   EXPECT_EQ(*server::parse_json(out_.str())->find("pack_cache_path")->string(), "packs/x");
 }

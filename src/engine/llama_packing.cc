@@ -101,13 +101,13 @@ Result<PackingReport> finish_packing(const ModelOptions& options, std::uint64_t 
   }
   const auto begin = std::chrono::steady_clock::now();
   const std::string what = std::to_string(wanted.tensors) + " weights (" + mebibytes(wanted.packed_bytes) + ")";
-  int tenths = 0;
-  const auto progress = [&](float share) {
+  const auto progress = [what, tenths = 0](float share) mutable {
     if (static_cast<int>(share * 10) <= tenths) return;
     tenths = static_cast<int>(share * 10);
     log_line(LogLevel::kDebug, "packing " + what + ": " + std::to_string(tenths * 10) + " %");
   };
-  const kernels::PackOutcome outcome = kernels::pack_weights(options.threads, progress, cache_place(options));
+  const kernels::PackOutcome outcome =
+      kernels::pack_weights(options.threads, progress, cache_place(options), kernels::PackWhen::kBehind);
   if (!outcome.complete) {
     return Error{ErrorCode::kOutOfMemory, "No memory for packed weights; take packing panel or off.", "packing"};
   }
@@ -115,10 +115,12 @@ Result<PackingReport> finish_packing(const ModelOptions& options, std::uint64_t 
   if (wanted.expert_tensors > 0) report.experts = "packed";
   report.bytes = wanted.packed_bytes;
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  report.behind = outcome.behind;
   report_cache(outcome, options, report);
   const std::string how = report.cache == "read"                          ? "mapped from the pack cache"
                           : report.cache == "written"                     ? "packed and put into the pack cache"
                           : outcome.cache == kernels::PackCacheUse::kKept ? "kept from the trial decode"
+                          : outcome.behind                                ? "packed beside the start"
                                                                           : "packed";
   log_line(LogLevel::kInfo, what + " " + how + " for " + report.unit + " in " + std::to_string(report.seconds) + " s");
   return report;

@@ -26,7 +26,8 @@ struct PackingReport {
   std::string unit;              // "avx512-vnni"; empty when off
   std::string experts;           // weights of experts are "packed", or "plain" in our buffers; empty: none are there
   std::uint64_t bytes = 0;       // of packed copies
-  double seconds = 0;            // that packing took, with reading or writing the cache
+  double seconds = 0;            // of the load that went into it, with reading or writing the cache
+  bool behind = false;           // copies are packed while the start goes on
   std::string cache = "off";     // "read", "written", "failed" or "off"
   std::string cache_path;        // empty when off
 };

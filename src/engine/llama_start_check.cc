@@ -9,6 +9,7 @@
 #include "engine/child_check.h"
 #include "engine/llama_computed.h"
 #include "engine/logits.h"
+#include "kernels/ggml_weights.h"
 
 namespace assay::engine {
 namespace {
@@ -40,6 +41,7 @@ void note_computed() { computed_before = true; }
 
 StartCheck try_decode_in_child(const LlamaModel& model) {
   if (computed_before) return StartCheck::kSkipped;
+  kernels::finish_packing_behind();  // the child has none of this process's threads
   const ChildOutcome outcome = run_in_child([&model] { return decode_once(model); }, kPatienceMs);
   if (outcome.kind == ChildOutcome::Kind::kNotStarted) return StartCheck::kSkipped;
   if (outcome.kind != ChildOutcome::Kind::kExited) return StartCheck::kDied;

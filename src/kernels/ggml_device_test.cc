@@ -64,6 +64,28 @@ TEST_F(DeviceTest, PackedOnceOrInEachProductIsTheSame) {
   }
 }
 
+TEST_F(DeviceTest, PackedBehindTheyGiveTheSameBits) {
+  for (const ggml_type type : {GGML_TYPE_Q4_1, GGML_TYPE_Q6_K, GGML_TYPE_BF16}) {
+    for (const std::int64_t rows : {1, 9}) {
+      const Weights weights(type, 768, 117, 3);
+      const Floats x = random_floats(static_cast<std::size_t>(768 * rows), 4);
+      const PackOutcome outcome = pack_weights(2, {}, {}, PackWhen::kBehind);
+      EXPECT_TRUE(outcome.complete && outcome.behind);
+      const Floats at_once = compute(our_backend(2).get(), weights, x, rows);
+      const Weights others(type, 768, 117, 3);
+      ASSERT_TRUE(pack_weights(2, {}).complete);
+      EXPECT_TRUE(same_bits(compute(our_backend(2).get(), others, x, rows), at_once)) << ggml_type_name(type);
+    }
+  }
+}
+
+TEST_F(DeviceTest, WeightsThatGoWhileTheyArePackedHarmNobody) {
+  for (int i = 0; i < 8; i++) {
+    const Weights weights(GGML_TYPE_Q4_1, 1024, 256, 3);
+    ASSERT_TRUE(pack_weights(3, {}, {}, PackWhen::kBehind).behind);
+  }
+}
+
 TEST_F(DeviceTest, WeightsFromTheCacheGiveTheSameBits) {
   const PackFolder folder;
   const Floats x = random_floats(512 * 9, 4);

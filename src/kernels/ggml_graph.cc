@@ -57,6 +57,7 @@ class Rewriter {
       any = is_product(node) || takes_experts(node);
     }
     if (!any) return compute_(backend, graph);
+    finish_packing_behind();
     prepare(nodes);
     const auto add = [this](ggml_custom_op_t function, void* task) { add_custom(function, task); };
     for (int i = 0; i < nodes; i++) {

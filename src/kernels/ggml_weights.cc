@@ -15,11 +15,11 @@
 #include <set>
 #include <span>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/xxh3.h"
+#include "kernels/pack_behind.h"
 
 // Each weight tensor that can be packed has an entry in its buffer, and `extra` points at it. Entries are made when
 // ggml places a tensor in a buffer that is not one for computing.
@@ -48,10 +48,13 @@ struct Buffer {
   std::list<Entry> entries;  // pointers into it stay valid
   // Owned by all buffers whose weights lie in it: a model in several buffers is packed as one.
   std::vector<std::shared_ptr<const PackedRegion>> regions;
+  std::vector<std::shared_ptr<PackBehind>>
+      behind;  // what reads the plain weights, of this buffer and others of its model
 };
 
-std::mutex buffers_mutex;   // guards buffers, and all entries while weights are packed or counted
-std::set<Buffer*> buffers;  // NOLINT(cert-err58-cpp): ggml's registry is one for the process
+std::mutex buffers_mutex;             // guards buffers, and all entries while weights are packed or counted
+std::atomic<bool> any_behind{false};  // false: nobody has to wait for packing
+std::set<Buffer*> buffers;            // NOLINT(cert-err58-cpp): ggml's registry is one for the process
 
 // What one pack_weights() packed in memory, as long as a model has it.
 struct LastPacked {
@@ -79,6 +82,7 @@ void free_buffer(ggml_backend_buffer_t buffer) {
   {
     const std::lock_guard<std::mutex> lock(buffers_mutex);
     buffers.erase(ours);
+    for (const std::shared_ptr<PackBehind>& behind : ours->behind) behind->stop();
   }
   if (ours->owns) std::free(ours->memory);
   delete ours;
@@ -97,6 +101,7 @@ ggml_status init_tensor(ggml_backend_buffer_t buffer, ggml_tensor* tensor) {
 
 // The plain weights change: a copy of the old ones must not be used.
 void forget_copy(const ggml_tensor& tensor) {
+  finish_packing_behind();
   if (tensor.extra != nullptr) static_cast<Entry*>(tensor.extra)->has_copy = false;
 }
 
@@ -133,7 +138,8 @@ constexpr ggml_backend_buffer_i kBufferCalls = {.free_buffer = free_buffer,
                                                 .reset = nullptr};
 
 ggml_backend_buffer_t new_buffer(ggml_backend_buffer_type_t type, std::byte* memory, std::size_t bytes, bool owns) {
-  auto* const ours = new (std::nothrow) Buffer{.memory = memory, .owns = owns, .entries = {}, .regions = {}};
+  auto* const ours =
+      new (std::nothrow) Buffer{.memory = memory, .owns = owns, .entries = {}, .regions = {}, .behind = {}};
   if (ours == nullptr) return nullptr;
   {
     const std::lock_guard<std::mutex> lock(buffers_mutex);
@@ -173,22 +179,20 @@ struct Work {
   std::vector<std::size_t> offsets;      // of each entry in the region
   std::vector<std::int64_t> first_step;  // of each entry; one more at the end
   std::size_t bytes = 0;
-  std::atomic<std::int64_t> next{0};
 };
 
-void pack_steps(Work& work, const std::function<void(float)>& progress) {
-  std::vector<float> floats;
-  std::size_t at = 0;
-  for (std::int64_t step = work.next++; step < work.first_step.back(); step = work.next++) {
-    while (step >= work.first_step[at + 1]) at++;
-    const ggml_tensor& tensor = *work.entries[at]->tensor;
-    const PackedWeights& packed = work.entries[at]->packed;
-    const std::int64_t panel = (step - work.first_step[at]) * kStepPanels;
-    const std::int64_t panels = std::min(kStepPanels, packed.shape.panels() - panel);
-    floats.resize(slice_floats(tensor));
-    pack_panels(tensor, panel, panels, packed, panel, floats.data());
-    if (progress) progress(static_cast<float>(step + 1) / static_cast<float>(work.first_step.back()));
-  }
+// A step of a work whose entries have their places. Keeps of the work what it needs.
+std::function<void(std::int64_t)> step_of(const Work& work) {
+  std::vector<std::pair<const ggml_tensor*, PackedWeights>> copies;
+  for (const Entry* entry : work.entries) copies.emplace_back(entry->tensor, entry->packed);
+  return [copies = std::move(copies), first_step = work.first_step](std::int64_t step) {
+    thread_local std::vector<float> floats;
+    const auto at = std::upper_bound(first_step.begin(), first_step.end(), step) - first_step.begin() - 1;
+    const auto& [tensor, packed] = copies[static_cast<std::size_t>(at)];
+    const std::int64_t panel = (step - first_step[static_cast<std::size_t>(at)]) * kStepPanels;
+    floats.resize(slice_floats(*tensor));
+    pack_panels(*tensor, panel, std::min(kStepPanels, packed.shape.panels() - panel), packed, panel, floats.data());
+  };
 }
 
 void gather(Work& work) {
@@ -247,15 +251,26 @@ bool take_kept(const Work& work, const std::string& identity) {
   return true;
 }
 
-std::unique_ptr<PackedRegion> pack(Work& work, std::int32_t threads, const std::function<void(float)>& progress) {
+std::unique_ptr<PackedRegion> pack(const Work& work, std::int32_t threads, const std::function<void(float)>& progress) {
   std::unique_ptr<PackedRegion> region = PackedRegion::allocate(work.bytes);
   if (!region) return nullptr;
   place_in(work, region->data());
-  std::vector<std::thread> others;
-  for (std::int32_t i = 1; i < threads; i++) others.emplace_back([&work] { pack_steps(work, {}); });
-  pack_steps(work, progress);
-  for (std::thread& other : others) other.join();
+  PackBehind(work.first_step.back(), step_of(work), threads - 1, progress).finish();
   return region;
+}
+
+// One thread is left to whatever else a start does.
+bool pack_behind(const Work& work, std::int32_t threads, const std::function<void(float)>& progress,
+                 const std::string& identity) {
+  const std::shared_ptr<const PackedRegion> region = PackedRegion::allocate(work.bytes);
+  if (!region) return false;
+  keep(work, region);
+  const auto behind =
+      std::make_shared<PackBehind>(work.first_step.back(), step_of(work), std::max(1, threads - 1), progress);
+  for (Buffer* buffer : work.buffers) buffer->behind.push_back(behind);
+  last_packed = {.identity = identity, .region = region};
+  any_behind = true;
+  return true;
 }
 
 // Puts what was packed into a file and gives that file's pages back, or what it was given where that fails. Another
@@ -309,8 +324,8 @@ ggml_backend_buffer* weights_in(void* memory, std::size_t bytes) {
 PackTotals packed_totals() { return count(true); }
 PackTotals unpacked_totals() { return count(false); }
 
-PackOutcome pack_weights(std::int32_t threads, const std::function<void(float)>& progress,
-                         const PackCachePlace& place) {
+PackOutcome pack_weights(std::int32_t threads, const std::function<void(float)>& progress, const PackCachePlace& place,
+                         PackWhen when) {
   const std::lock_guard<std::mutex> lock(buffers_mutex);
   PackOutcome outcome;
   Work work;
@@ -332,6 +347,10 @@ PackOutcome pack_weights(std::int32_t threads, const std::function<void(float)>&
       return outcome;
     }
   }
+  if (!has_cache && when == PackWhen::kBehind) {
+    outcome.behind = outcome.complete = pack_behind(work, threads, progress, file.identity);
+    return outcome;
+  }
   std::unique_ptr<PackedRegion> region = pack(work, threads, progress);
   outcome.complete = region != nullptr;
   if (!region) return outcome;
@@ -342,7 +361,18 @@ PackOutcome pack_weights(std::int32_t threads, const std::function<void(float)>&
   return outcome;
 }
 
+void finish_packing_behind() {
+  if (!any_behind) return;
+  const std::lock_guard<std::mutex> lock(buffers_mutex);
+  for (Buffer* buffer : buffers) {
+    for (const std::shared_ptr<PackBehind>& behind : buffer->behind) behind->finish();
+    buffer->behind.clear();
+  }
+  any_behind = false;
+}
+
 std::shared_ptr<const void> keep_packed() {
+  finish_packing_behind();
   const std::lock_guard<std::mutex> lock(buffers_mutex);
   std::shared_ptr<const PackedRegion> region = last_packed.region.lock();
   if (!region) return nullptr;

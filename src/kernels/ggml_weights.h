@@ -59,10 +59,16 @@ enum class PackCacheUse { kNone, kRead, kWritten, kKept };
 
 struct PackOutcome {
   bool complete = true;  // false: memory ran out, and nothing was packed
+  bool behind = false;   // it is being packed
   PackCacheUse cache = PackCacheUse::kNone;
   std::string cache_path;   // empty without a cache
   std::string read_fault;   // why a file that was there was made anew
   std::string write_fault;  // why none could be written; the weights are packed in memory all the same
+};
+
+enum class PackWhen {
+  kNow,
+  kBehind,  // on return it is begun, and what computes first waits for it; with a folder that has no file yet, now
 };
 
 // Packs what has no copy yet, on `threads` threads of its own (not OpenMP's: a child process may compute afterwards),
@@ -71,7 +77,10 @@ struct PackOutcome {
 //
 // Without a folder, copies that somebody keeps (below) are taken where they are of the same file.
 PackOutcome pack_weights(std::int32_t threads, const std::function<void(float)>& progress,
-                         const PackCachePlace& place = {});
+                         const PackCachePlace& place = {}, PackWhen when = PackWhen::kNow);
+// Waits until all that is packed behind is packed, of all models, and helps: before a graph computes, or a fork().
+// Costs nothing when there is nothing to wait for. Thread-safe.
+void finish_packing_behind();
 
 // What the last pack_weights() packed in memory, held beyond its model's end for the next model, which takes it over
 // when it is of the same file: a model that is loaded twice in a row is packed once. Another model lets go of it; so

@@ -85,6 +85,7 @@ void describe(const engine::LlamaModel& model, const engine::TemplateFacts& tmpl
   report.packing_unit = model.packing().unit;
   report.packed_bytes = model.packing().bytes;
   report.packing_seconds = model.packing().seconds;
+  report.packing_behind = model.packing().behind;
   report.pack_cache = model.packing().cache;
   report.pack_cache_path = model.packing().cache_path;
   report.chat_template = tmpl.source;

@@ -209,7 +209,8 @@ class LlamaSettingsTest(unittest.TestCase):
             if meta["packing"] != "on":
                 self.skipTest("nothing is packed on this machine")
             packed = [line for line in server.log if f" for {meta['packing_unit']} in " in line]
-            self.assertEqual([("packed for" in line, "kept from the trial decode for" in line) for line in packed],
+            self.assertEqual([("packed beside the start for" in line, "kept from the trial decode for" in line)
+                              for line in packed],
                              [(True, False), (False, True)], packed)
         finally:
             self.assertEqual(server.stop(), 0)
