@@ -15,11 +15,8 @@ class Result(unittest.TextTestResult):
         self.passed += 1
         super().addSuccess(test)
 
-    def failed_ids(self):
-        return {getattr(test, "test_case", test).id() for test, _ in self.failures + self.errors}
-
     def failed(self):
-        return len(self.failed_ids())
+        return len({getattr(test, "test_case", test).id() for test, _ in self.failures + self.errors})
 
 
 def tests_of(suite):

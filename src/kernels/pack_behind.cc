@@ -1,5 +1,6 @@
 #include "kernels/pack_behind.h"
 
+#include <system_error>
 #include <utility>
 
 namespace assay::kernels {
@@ -7,7 +8,11 @@ namespace assay::kernels {
 PackBehind::PackBehind(std::int64_t steps, std::function<void(std::int64_t)> pack, std::int32_t threads,
                        std::function<void(float)> progress)
     : steps_(steps), pack_(std::move(pack)), progress_(std::move(progress)) {
-  for (std::int32_t i = 0; i < threads; i++) threads_.emplace_back([this, i] { work(i == 0); });
+  try {
+    for (std::int32_t i = 0; i < threads; i++) threads_.emplace_back([this, i] { work(i == 0); });
+  } catch (const std::system_error&) {
+    // The system gives no more threads: those that are there, and whoever calls finish(), do it all.
+  }
 }
 
 PackBehind::~PackBehind() { stop(); }
