@@ -1,7 +1,10 @@
 #include "kernels/pack_behind.h"
 
+#include <string>
 #include <system_error>
 #include <utility>
+
+#include "base/log.h"
 
 namespace assay::kernels {
 
@@ -10,8 +13,9 @@ PackBehind::PackBehind(std::int64_t steps, std::function<void(std::int64_t)> pac
     : steps_(steps), pack_(std::move(pack)), progress_(std::move(progress)) {
   try {
     for (std::int32_t i = 0; i < threads; i++) threads_.emplace_back([this, i] { work(i == 0); });
-  } catch (const std::system_error&) {
-    // The system gives no more threads: those that are there, and whoever calls finish(), do it all.
+  } catch (const std::system_error& error) {
+    log_line(LogLevel::kWarn, "packing goes on with " + std::to_string(threads_.size()) + " of " +
+                                  std::to_string(threads) + " threads: " + error.what());
   }
 }
 
